@@ -263,9 +263,17 @@ class Note:
 class ConversationShapes:
     """The shapes of conversations that were met, shared by all batches."""
 
-    def __new__(cls, limit: int, max_bytes: int) -> ConversationShapes: ...
+    def __new__(
+        cls, limit: int, max_bytes: int, call_roles: list[str] = ..., opens_arguments: bool = False
+    ) -> ConversationShapes: ...
     def read(
-        self, column: pa.Array, start: int, rows: int, first_row: int, is_open: bool
+        self,
+        column: pa.Array,
+        start: int,
+        rows: int,
+        first_row: int,
+        opening: int,
+        arguments: Sequence[tuple[str, bool, pa.Array]] = ...,
     ) -> tuple[pa.UInt32Array, pa.LargeListArray, list[tuple[int, int]]]: ...
     def skeleton(self, shape: int) -> str: ...
     def __len__(self) -> int: ...
@@ -487,7 +495,14 @@ class JinjaProgram:
         nodes: Sequence[tuple[Any, ...]],
         block: Sequence[tuple[Any, ...]],
         reasons: Sequence[str],
-    ) -> JinjaProgram: ...
+        parts: tuple[list[int | None], list[int | None], list[list[int]]] | None = None,
+    ) -> JinjaProgram:
+        """Make a program.
+
+        `parts` are those of the input that texts may lack: the part of each item of the only column's lists, that of
+        each origin of the program's own data, and the numbers under which each part is counted.
+        """
+
     def text(self, texts: list[str]) -> str | None:
         """Render one row whose only column has a list of texts; None if it is given up."""
 
@@ -497,8 +512,12 @@ def render_jinja(
     table: pa.Table,
     strings: str,
     reference: Callable[[list[int]], list[str]],
-) -> tuple[list[pa.Array], list[tuple[int, int, int]]]:
+    most: int = 0,
+) -> tuple[list[pa.Array], list[tuple[int, int, int]], list[tuple[int, int, list[int]]], list[int]]:
     """Return the texts of a table's rows, and how many of which program were given up for which reason.
+
+    Then follow the numbers under which parts are counted that texts lack, with the number of rows and the first `most`
+    of them, and the rows of which that isn't known.
 
     A row is rendered by the program that `which`, of type uint32, says; without it by the first. `reference` gives the
     texts of those that are given up or have no program, by their numbers. A reason is a number that the program gives,

@@ -8,6 +8,7 @@ use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, Int64Array, UInt6
 use arrow_buffer::NullBuffer;
 use arrow_schema::{DataType, FieldRef};
 
+use super::json;
 use super::location::Location;
 use super::reading::{Reading, Slot, add_float, add_key, add_string};
 use crate::error::Result;
@@ -30,10 +31,18 @@ pub enum Values {
 
 /// A field of structs.
 pub struct Member {
-    name: String,
-    /// The name as a key in JSON, after a comma unless it is the first.
-    key: String,
-    values: Values,
+    pub name: String,
+    /// The name as a key in JSON, and the same after a comma.
+    keys: [String; 2],
+    pub values: Values,
+    /// True if a null is no value, but says that the dict has no such key.
+    is_optional: bool,
+}
+
+impl Member {
+    fn is_absent(&self, row: usize) -> bool {
+        self.is_optional && self.values.is_null(row)
+    }
 }
 
 /// Lists whose items begin with those of the first list.
@@ -79,13 +88,18 @@ impl Lists {
         })
     }
 
-    /// Open the items as well.
+    /// Return the items, if they have been opened.
+    pub fn items(&self) -> Option<&Values> {
+        self.opened.as_deref()
+    }
+
+    /// Open the items as well. `has_optional`: a null field of a struct is no key of the dict.
     ///
     /// # Errors
     ///
     /// `RenderError` with the row of a list with an unsound item.
-    pub fn opened(mut self) -> Result<Self> {
-        self.opened = match Values::new(&self.items) {
+    pub fn opened(mut self, has_optional: bool) -> Result<Self> {
+        self.opened = match Values::new(&self.items, has_optional) {
             Ok(values) => Some(Box::new(values)),
             Err(error) => return Err(self.located(error)),
         };
@@ -133,8 +147,22 @@ impl Lists {
     }
 }
 
+/// Return true if the content of a message is a call, by its `role`, or by its `from` if it has no role.
+fn calls(message: &[Member], row: usize, reading: &Reading) -> bool {
+    let value = |name: &str| message.iter().find(|member| member.name == name && !member.values.is_null(row));
+    match value("role").or_else(|| value("from")) {
+        Some(Member { values: Values::Text(texts), .. }) => reading.shapes.opened.is_call(texts.bytes(row)),
+        _ => false,
+    }
+}
+
 impl Values {
-    fn new(array: &ArrayRef) -> Result<Self> {
+    /// Open an array. `has_optional`: a null field of a struct is no key of the dict.
+    ///
+    /// # Errors
+    ///
+    /// `RenderError` with the row of an unsound value.
+    pub fn new(array: &ArrayRef, has_optional: bool) -> Result<Self> {
         use DataType as T;
         let nulls = || array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
         Ok(match array.data_type() {
@@ -148,20 +176,22 @@ impl Values {
             data_type if data_type.is_floating() => {
                 Self::Float(cast(array, &T::Float64)?.as_primitive::<Float64Type>().clone())
             }
-            data_type if is_list(data_type) => Self::List(Lists::new(array)?.opened()?),
+            data_type if is_list(data_type) => Self::List(Lists::new(array)?.opened(has_optional)?),
             T::Struct(fields) => {
                 let columns = fields.iter().zip(array.as_struct().columns());
-                let open = |(n, (field, column)): (usize, (&FieldRef, &ArrayRef))| {
-                    let (name, mut key) = (field.name().clone(), String::from(if n > 0 { "," } else { "" }));
-                    add_key(&name, &mut key);
-                    Ok(Member { name, key, values: Self::new(column)? })
+                let open = |(field, column): (&FieldRef, &ArrayRef)| {
+                    let (name, mut keys) = (field.name().clone(), [String::new(), String::from(",")]);
+                    for key in &mut keys {
+                        add_key(&name, key);
+                    }
+                    Ok(Member { name, keys, values: Self::new(column, has_optional)?, is_optional: has_optional })
                 };
-                Self::Struct(columns.enumerate().map(open).collect::<Result<_>>()?, nulls())
+                Self::Struct(columns.map(open).collect::<Result<_>>()?, nulls())
             }
             T::Dictionary(_, values) => {
                 sound(array)?;
                 match cast(array, values) {
-                    Ok(decoded) => Self::new(&decoded)?,
+                    Ok(decoded) => Self::new(&decoded, has_optional)?,
                     Err(_) => Self::Other(nulls()),
                 }
             }
@@ -170,7 +200,7 @@ impl Values {
     }
 
     /// Write a value. The result is None if it has no form here.
-    fn write(&self, row: usize, location: Location, reading: &mut Reading) -> Option<()> {
+    pub fn write(&self, row: usize, location: Location, reading: &mut Reading) -> Option<()> {
         if self.is_null(row) {
             reading.json("null");
             return Some(());
@@ -178,26 +208,36 @@ impl Values {
         match self {
             Self::Null => {}
             Self::Text(texts) if location == Location::Name => reading.string(str::from_utf8(texts.bytes(row)).ok()?),
-            Self::Text(texts) => reading.slot(texts.bytes(row)),
+            Self::Text(texts) => {
+                if !json::opened(str::from_utf8(texts.bytes(row)).ok()?, location, reading)? {
+                    reading.slot(texts.bytes(row));
+                }
+            }
             Self::Bool(values) => reading.json(if values.value(row) { "true" } else { "false" }),
             Self::Int(_) | Self::Unsigned(_) => self.write_slot(row, Slot::Int, reading)?,
             Self::Float(_) => self.write_slot(row, Slot::Float, reading)?,
             Self::List(lists) => {
                 let is_empty = lists.row(row).is_none_or(|items| items.is_empty());
-                if !reading.is_open && location.is_closed_list() && !is_empty {
+                if location.is_closed_list(reading.opening) && !is_empty {
                     self.write_slot(row, Slot::List, reading)?;
                 } else {
                     lists.write(row, location.item(), reading)?;
                 }
             }
-            Self::Struct(fields, _) if !reading.is_open && location.is_closed_object() && !fields.is_empty() => {
+            Self::Struct(fields, _)
+                if location.is_closed_object(reading.opening) && !fields.iter().all(|field| field.is_absent(row)) =>
+            {
                 self.write_slot(row, Slot::Object, reading)?;
             }
             Self::Struct(fields, _) => {
+                let is_call = location == Location::Message && calls(fields, row, reading);
+                let location = if is_call { Location::CallMessage } else { location };
                 reading.json("{");
-                for Member { name, key, values } in fields {
-                    reading.json(key);
-                    values.write(row, location.under(name.as_bytes()), reading)?;
+                let mut is_later = false;
+                for field in fields.iter().filter(|field| !field.is_absent(row)) {
+                    reading.json(&field.keys[usize::from(is_later)]);
+                    field.values.write(row, location.under(field.name.as_bytes()), reading)?;
+                    is_later = true;
                 }
                 reading.json("}");
             }
@@ -237,7 +277,8 @@ impl Values {
             }
             Self::Struct(fields, _) => {
                 out.push(b'{');
-                for (n, Member { name, values, .. }) in fields.iter().enumerate() {
+                for (n, Member { name, values, .. }) in fields.iter().filter(|field| !field.is_absent(row)).enumerate()
+                {
                     out.extend_from_slice(if n > 0 { b", " } else { b"" });
                     add_string(name, out);
                     out.extend_from_slice(b": ");
@@ -250,7 +291,8 @@ impl Values {
         Some(())
     }
 
-    fn is_null(&self, row: usize) -> bool {
+    /// Return true if a value is null.
+    pub fn is_null(&self, row: usize) -> bool {
         let of = |nulls: Option<&NullBuffer>| nulls.is_some_and(|nulls| nulls.is_null(row));
         match self {
             Self::Null => true,

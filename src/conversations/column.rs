@@ -9,9 +9,10 @@ use arrow_array::{Array, ArrayRef, LargeListArray, LargeStringArray, UInt32Array
 use arrow_buffer::OffsetBuffer;
 use arrow_schema::{DataType, Field};
 
+use super::arguments::Argument;
 use super::arrow::Lists;
 use super::json;
-use super::location::Location;
+use super::location::{Location, Opening};
 use super::plain::Plain;
 use super::reading::Reading;
 use super::shapes::{NO_SHAPE, Shapes};
@@ -35,16 +36,23 @@ pub struct Conversations {
 
 /// Read a column of conversations: lists of structs, or texts that hold them as JSON.
 ///
-/// `is_open` says that the template looks into lists and dicts of any kind, so that none of them may be a single slot.
+/// Columns of `arguments` belong to the rows. `opening` says which lists and dicts the template looks into.
 ///
 /// # Errors
 ///
 /// `RenderError` for a column of another type; with the row, for a conversation whose array isn't sound.
-pub fn read(column: &ArrayRef, shapes: &Shapes, is_open: bool) -> Result<Conversations> {
+pub fn read(column: &ArrayRef, arguments: &[Argument], shapes: &Shapes, opening: Opening) -> Result<Conversations> {
     match column.data_type() {
-        data_type if is_text(data_type) => of_texts(column, shapes, is_open),
+        data_type if is_text(data_type) => {
+            let texts = TextColumn::new(column)?;
+            of_rows(column.len(), arguments, (shapes, opening), |row, reading| {
+                // The texts have been checked.
+                let text = if texts.is_null(row) { "" } else { str::from_utf8(texts.bytes(row)).unwrap_or_default() };
+                json::conversation(text, reading)
+            })
+        }
         data_type if is_list(data_type) && is_message(element_type(data_type).as_ref()) => {
-            of_lists(column, shapes, is_open)
+            of_lists(column, arguments, (shapes, opening))
         }
         data_type => {
             let message = format!(
@@ -60,45 +68,63 @@ fn is_message(items: Option<&DataType>) -> bool {
     matches!(items, Some(DataType::Struct(_) | DataType::Null))
 }
 
-fn of_texts(column: &ArrayRef, shapes: &Shapes, is_open: bool) -> Result<Conversations> {
-    let texts = TextColumn::new(column)?;
-    let parts = read_parts(column.len(), (shapes, is_open), |rows, reading| {
+/// Read rows one by one; `read` writes a conversation, or returns None if it can't be read here.
+fn of_rows<'s>(
+    rows: usize,
+    arguments: &[Argument],
+    settings: (&'s Shapes, Opening),
+    read: impl Fn(usize, &mut Reading<'s>) -> Option<()> + Send + Sync,
+) -> Result<Conversations> {
+    let parts = read_parts(rows, settings, |rows, reading| {
         for row in rows {
-            // The texts have been checked.
-            let text = if texts.is_null(row) { "" } else { str::from_utf8(texts.bytes(row)).unwrap_or_default() };
-            reading.row(|reading| json::conversation(text, reading));
+            if arguments.is_empty() {
+                reading.row(|reading| read(row, reading));
+                continue;
+            }
+            reading.row(|reading| {
+                reading.json("{\"messages\":");
+                read(row, reading)?;
+                reading.json(",\"arguments\":");
+                Argument::write_all(arguments, row, reading)?;
+                reading.json("}");
+                Some(())
+            });
         }
     });
     join(&parts)
 }
 
-fn of_lists(column: &ArrayRef, shapes: &Shapes, is_open: bool) -> Result<Conversations> {
+fn of_lists(column: &ArrayRef, arguments: &[Argument], settings: (&Shapes, Opening)) -> Result<Conversations> {
     let lists = Lists::new(column)?;
-    let plain = lists.items.as_struct_opt().map(Plain::new).transpose().map_err(|error| lists.located(error))?;
-    let Some(plain) = plain.flatten() else {
-        let lists = lists.opened()?;
-        let parts = read_parts(lists.len(), (shapes, is_open), |rows, reading| {
-            for row in rows {
-                reading.row(|reading| lists.row(row).and_then(|_| lists.write(row, Location::Message, reading)));
-            }
-        });
-        return join(&parts);
+    let plain = match lists.items.as_struct_opt() {
+        Some(items) if arguments.is_empty() => Plain::new(items).map_err(|error| lists.located(error))?,
+        _ => None,
     };
-    let parts =
-        read_parts(lists.len(), (shapes, is_open), |rows, reading| plain.read(rows.map(|row| lists.row(row)), reading));
+    let Some(plain) = plain else { return of_structs(lists, arguments, settings) };
+    let parts = read_parts(lists.len(), settings, |rows, reading| plain.read(rows.map(|row| lists.row(row)), reading));
+    if parts.iter().any(|part| part.has_unopened) {
+        return of_structs(lists, arguments, settings);
+    }
     let ends = OffsetBuffer::new(lists.ends().iter().map(|end| *end as i64).collect());
     let items = Arc::new(Field::new_list_field(plain.contents.data_type().clone(), true));
     let slots = LargeListArray::try_new(items, ends, plain.contents, None).map_err(|e| malformed(&e))?;
     Ok(Conversations { ids: ids(&parts), rows: rows_by_shape(&parts), slots })
 }
 
+fn of_structs(lists: Lists, arguments: &[Argument], settings: (&Shapes, Opening)) -> Result<Conversations> {
+    let lists = lists.opened(false)?;
+    of_rows(lists.len(), arguments, settings, |row, reading| {
+        lists.row(row).and_then(|_| lists.write(row, Location::Message, reading))
+    })
+}
+
 fn read_parts<'s>(
     rows: usize,
-    (shapes, is_open): (&'s Shapes, bool),
+    (shapes, opening): (&'s Shapes, Opening),
     read: impl Fn(Range<usize>, &mut Reading<'s>) + Send + Sync,
 ) -> Vec<Reading<'s>> {
     threads::map(threads::chunks(0..rows, CHUNK_ROWS), |rows| {
-        let mut reading = Reading::new(shapes, is_open);
+        let mut reading = Reading::new(shapes, opening);
         read(rows, &mut reading);
         reading
     })

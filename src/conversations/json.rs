@@ -6,8 +6,9 @@
 
 use std::borrow::Cow;
 
-use super::location::Location;
+use super::location::{LISTS, Location};
 use super::reading::{Reading, Slot, add_float, add_string};
+use super::shapes::OpenedTexts;
 use crate::json_text::{Escaped, next_special, unescaped};
 
 /// The maximal depth of nested values.
@@ -27,15 +28,103 @@ const TEMPLATE_ARGUMENTS: [&str; 3] = ["tools", "functions", "documents"];
 
 /// Read the conversation in `text`; the result is None if it can't be read here.
 pub fn conversation(text: &str, reading: &mut Reading) -> Option<()> {
+    whole(text, |parser| match parser.peek()? {
+        b'[' => parser.list(Location::Message, 0, reading),
+        b'{' => parser.holder(reading),
+        _ => None,
+    })
+}
+
+/// Read the object in `text`, which is at this location; the result is None if it can't be read here.
+pub fn object(text: &str, location: Location, reading: &mut Reading) -> Option<()> {
+    whole(text, |parser| if parser.peek()? == b'{' { parser.value(location, 0, reading) } else { None })
+}
+
+/// Read the list of tools or documents in `text` as a member of an object, unless there are none.
+pub fn list(name: &str, text: &str, is_first: &mut bool, reading: &mut Reading) -> Option<()> {
+    whole(text, |parser| {
+        if parser.is_none() {
+            return Some(());
+        }
+        reading.key(name, std::mem::take(is_first));
+        parser.tools(0, reading)
+    })
+}
+
+/// Read the value in `text` as a member of an object, unless it is null.
+pub fn member(name: &str, text: &str, is_first: &mut bool, reading: &mut Reading) -> Option<()> {
+    whole(text, |parser| {
+        if parser.peek()? == b'n' {
+            return parser.word().map(|_| ());
+        }
+        reading.key(name, std::mem::take(is_first));
+        parser.value(Location::Value, 0, reading)
+    })
+}
+
+/// Read the members of the object in `text` as those of another one; the result is None if one has another's name.
+pub fn members(text: &str, others: &[&str], is_first: &mut bool, reading: &mut Reading) -> Option<()> {
+    whole(text, |parser| {
+        if !parser.take(b'{') {
+            return None;
+        }
+        parser.skip_blanks();
+        if parser.take(b'}') {
+            return Some(());
+        }
+        let mut keys = Vec::new();
+        loop {
+            parser.skip_blanks();
+            let key = parser.key(&mut keys)?;
+            if others.contains(&key) {
+                return None;
+            }
+            reading.key(key, std::mem::take(is_first));
+            let is_list = LISTS.contains(&key);
+            if is_list && parser.is_none() {
+                reading.json("null");
+            } else if is_list {
+                parser.tools(1, reading)?;
+            } else {
+                parser.value(Location::Value, 1, reading)?;
+            }
+            parser.skip_blanks();
+            if !parser.take(b',') {
+                return parser.take(b'}').then_some(());
+            }
+        }
+    })
+}
+
+/// Read all of a text, and blanks around what `read` reads.
+fn whole<'t>(text: &'t str, read: impl FnOnce(&mut Parser<'t>) -> Option<()>) -> Option<()> {
     let mut parser = Parser { text, bytes: text.as_bytes(), position: 0, scratch: String::new() };
     parser.skip_blanks();
-    match parser.peek()? {
-        b'[' => parser.list(Location::Message, 0, reading)?,
-        b'{' => parser.holder(reading)?,
-        _ => return None,
-    }
+    read(&mut parser)?;
     parser.skip_blanks();
     (parser.position == text.len()).then_some(())
+}
+
+/// Read a text at a location where texts are opened; return true if the text isn't JSON of a kind that is opened there.
+/// The result is None if it can't be read here.
+#[inline]
+pub fn opened(text: &str, location: Location, reading: &mut Reading) -> Option<bool> {
+    match location {
+        Location::CallContent => open(text, location, b"{[", reading),
+        Location::Arguments if reading.shapes.opened.arguments => open(text, location, b"{", reading),
+        _ => Some(false),
+    }
+}
+
+fn open(text: &str, location: Location, begins: &[u8], reading: &mut Reading) -> Option<bool> {
+    let mut parser = Parser { text, bytes: text.as_bytes(), position: 0, scratch: String::new() };
+    parser.skip_blanks();
+    if !parser.peek().is_some_and(|byte| begins.contains(&byte)) {
+        return Some(false);
+    }
+    parser.value(location, 0, reading)?;
+    parser.skip_blanks();
+    (parser.position == text.len()).then_some(true)
 }
 
 struct Parser<'t> {
@@ -43,6 +132,26 @@ struct Parser<'t> {
     bytes: &'t [u8],
     position: usize,
     scratch: String,
+}
+
+/// The answers of a message's `role` and `from` to the question if its content is a call; None for one without a value.
+#[derive(Default)]
+struct Speaker([Option<bool>; 2]);
+
+impl Speaker {
+    /// Add a name, as it is written in the skeleton.
+    fn add(&mut self, is_from: bool, written: &str, opened: &OpenedTexts) {
+        let is_call = match written.as_bytes() {
+            [b'"', b'=', name @ .., b'"'] => opened.is_call(name),
+            b"null" => return,
+            _ => false,
+        };
+        self.0[usize::from(is_from)] = Some(is_call);
+    }
+
+    fn calls(&self) -> bool {
+        self.0[0].or(self.0[1]) == Some(true)
+    }
 }
 
 /// The content of a string: a stretch of the text, or the unescaped characters in the scratch.
@@ -98,13 +207,51 @@ impl<'t> Parser<'t> {
         }
     }
 
+    /// Go past null or an empty list, if it is here.
+    fn is_none(&mut self) -> bool {
+        let before = self.position;
+        let is_none = match self.peek() {
+            Some(b'n') => self.word() == Some("null"),
+            Some(b'[') => {
+                self.position += 1;
+                self.skip_blanks();
+                self.take(b']')
+            }
+            _ => false,
+        };
+        self.position = if is_none { self.position } else { before };
+        is_none
+    }
+
+    /// Read a list of objects: tools, or documents.
+    fn tools(&mut self, depth: usize, reading: &mut Reading) -> Option<()> {
+        let mut is_first = true;
+        if !self.take(b'[') {
+            return None;
+        }
+        reading.json("[");
+        loop {
+            self.skip_blanks();
+            if self.peek()? != b'{' {
+                return None;
+            }
+            reading.json(if std::mem::take(&mut is_first) { "" } else { "," });
+            self.value(Location::Tool, depth + 1, reading)?;
+            self.skip_blanks();
+            if !self.take(b',') {
+                reading.json("]");
+                return self.take(b']').then_some(());
+            }
+        }
+    }
+
     fn value(&mut self, location: Location, depth: usize, reading: &mut Reading) -> Option<()> {
         match self.peek()? {
             b'"' => self.string_value(location, reading)?,
-            b'{' if !reading.is_open && location.is_closed_object() && !self.is_empty(b'}') => {
+            b'{' if location.is_closed_object(reading.opening) && !self.is_empty(b'}') => {
                 self.slot(Slot::Object, depth, reading)?;
             }
-            b'[' if !reading.is_open && location.is_closed_list() && !self.is_empty(b']') => {
+            b'[' if location.is_closed_list(reading.opening) && !self.is_empty(b']') => {
                 self.slot(Slot::List, depth, reading)?;
             }
             b'{' => self.object(location, depth, reading)?,
@@ -188,6 +335,7 @@ impl<'t> Parser<'t> {
         if depth == MAX_DEPTH {
             return None;
         }
+        let (start, before) = (self.position, reading.written());
         self.position += 1;
         reading.json("{");
         self.skip_blanks();
@@ -196,18 +344,31 @@ impl<'t> Parser<'t> {
             return Some(());
         }
         let mut keys = Vec::new();
+        let mut speaker = Speaker::default();
         loop {
             self.skip_blanks();
             let is_first = keys.is_empty();
             let key = self.key(&mut keys)?;
             reading.key(key, is_first);
-            self.value(location.under(key.as_bytes()), depth + 1, reading)?;
+            let below = location.under(key.as_bytes());
+            let (is_from, value) = (key == "from", reading.written());
+            self.value(below, depth + 1, reading)?;
+            if location == Location::Message && below == Location::Name {
+                speaker.add(is_from, reading.since(value), &reading.shapes.opened);
+            }
             self.skip_blanks();
             if !self.take(b',') {
-                reading.json("}");
-                return self.take(b'}').then_some(());
+                break;
             }
         }
+        if speaker.calls() {
+            // Now that the role is known, the message is read once more.
+            self.position = start;
+            reading.take_back(before);
+            return self.object(Location::CallMessage, depth, reading);
+        }
+        reading.json("}");
+        self.take(b'}').then_some(())
     }
 
     /// Read a list; `item` is the location of its items.
@@ -260,7 +421,7 @@ impl<'t> Parser<'t> {
         };
         if location == Location::Name {
             reading.string(text);
-        } else {
+        } else if !opened(text, location, reading)? {
             reading.slot(text.as_bytes());
         }
         Some(())

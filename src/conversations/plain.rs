@@ -119,6 +119,9 @@ impl Plain {
                 recent.last = Some((other.clone(), *id));
                 continue;
             }
+            if messages.clone().any(|message| reading.shapes.opened.is_call(self.roles.bytes(message))) {
+                reading.has_unopened = true;
+            }
             reading.row(|reading| {
                 self.write(messages.clone(), reading);
                 Some(())
@@ -224,6 +227,7 @@ mod tests {
     use arrow_array::{LargeStringArray, StringArray};
 
     use super::*;
+    use crate::conversations::location::Opening;
     use crate::conversations::shapes::Shapes;
 
     fn plain(roles: ArrayRef) -> Plain {
@@ -256,9 +260,9 @@ mod tests {
                     [Arc::new(StringArray::from(roles.clone())) as ArrayRef, Arc::new(LargeStringArray::from(roles))]
                 {
                     let (plain, shapes) = (plain(array), Shapes::new(100, 1 << 20));
-                    let mut reading = Reading::new(&shapes, false);
+                    let mut reading = Reading::new(&shapes, Opening::Messages);
                     // A shape has a number from its second occurrence on.
-                    plain.read(ranges.iter().cloned().map(Some), &mut Reading::new(&shapes, false));
+                    plain.read(ranges.iter().cloned().map(Some), &mut Reading::new(&shapes, Opening::Messages));
                     plain.read(ranges.iter().cloned().map(Some), &mut reading);
                     assert_eq!(reading.ids.len(), 1024);
                     let usual = reading.ids[usize::from(changed == 0)];

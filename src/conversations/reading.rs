@@ -1,14 +1,18 @@
 //! Collects rows: writes the skeletons and keeps the slots' texts.
 
+use super::location::Opening;
 use super::shapes::{NO_SHAPE, Shapes};
 use crate::json_text;
 use crate::python_text::float_text;
 
 /// Some rows of a column, in their order.
 pub struct Reading<'s> {
-    shapes: &'s Shapes,
-    /// True if the template looks into lists and dicts of any kind, so that none of them is a single slot.
-    pub is_open: bool,
+    /// The shapes so far, and which texts are opened.
+    pub shapes: &'s Shapes,
+    /// The lists and dicts that are no single slots.
+    pub opening: Opening,
+    /// True if a text has to be opened, and the reader copies none.
+    pub has_unopened: bool,
     /// The number of each row's shape.
     pub ids: Vec<u32>,
     /// The number of slots up to the end of each row.
@@ -24,10 +28,11 @@ pub struct Reading<'s> {
 
 impl<'s> Reading<'s> {
     /// Begin without rows.
-    pub fn new(shapes: &'s Shapes, is_open: bool) -> Self {
+    pub fn new(shapes: &'s Shapes, opening: Opening) -> Self {
         Self {
             shapes,
-            is_open,
+            opening,
+            has_unopened: false,
             ids: Vec::new(),
             rows: Vec::new(),
             ends: Vec::new(),
@@ -107,6 +112,11 @@ impl<'s> Reading<'s> {
     /// Return a mark of what has been written, for `take_back`.
     pub fn written(&self) -> [usize; 3] {
         [self.skeleton.len(), self.ends.len(), self.texts.len()]
+    }
+
+    /// Return the part of the skeleton that has been written since `written`.
+    pub fn since(&self, [skeleton, ..]: [usize; 3]) -> &str {
+        &self.skeleton[skeleton..]
     }
 
     /// Take back what has been written since `written`.

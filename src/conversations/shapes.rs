@@ -20,7 +20,25 @@ const MAX_SKELETON_BYTES: usize = 1 << 20;
 pub struct Shapes {
     limit: usize,
     bytes: usize,
+    /// The texts whose JSON is read as if it stood in their place.
+    pub opened: OpenedTexts,
     kept: Mutex<Kept>,
+}
+
+/// Texts of messages that are opened: their JSON belongs to the shape as if it stood in their place.
+#[derive(Clone, Debug, Default)]
+pub struct OpenedTexts {
+    /// Roles, in any case, whose content is a call of a tool, or a list of calls.
+    pub call_roles: Vec<String>,
+    /// True if arguments of calls are opened.
+    pub arguments: bool,
+}
+
+impl OpenedTexts {
+    /// Return true if the content of a message of this role is a call.
+    pub fn is_call(&self, role: &[u8]) -> bool {
+        self.call_roles.iter().any(|name| name.as_bytes().eq_ignore_ascii_case(role))
+    }
 }
 
 #[derive(Default)]
@@ -35,7 +53,7 @@ struct Kept {
 impl Shapes {
     /// Begin without shapes; at most `limit` shapes with `bytes` bytes together are kept.
     pub fn new(limit: usize, bytes: usize) -> Self {
-        Self { limit: limit.min(NO_SHAPE as usize), bytes, kept: Mutex::default() }
+        Self { limit: limit.min(NO_SHAPE as usize), bytes, opened: OpenedTexts::default(), kept: Mutex::default() }
     }
 
     /// Return the number of a shape; [`NO_SHAPE`] for its first occurrence, and if no more shapes may be kept.

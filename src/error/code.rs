@@ -190,6 +190,8 @@ codes! {
     RefusedFinding = "refused_finding",
     /// A Jinja template, or its engine, raises for a row.
     TemplateRaised = "template_raised",
+    /// A chat template leaves out what an assistant says, which is to be trained.
+    LeftOut = "left_out",
     /// It isn't known which bytes of a request data brought, or an assistant says.
     UnknownOrigin = "unknown_origin",
     /// Two requests would have one `custom_id`.

@@ -122,6 +122,7 @@ impl<'r> Evaluation<'r> {
             | O::Repr
             | O::ToJson
             | O::TextOfJson
+            | O::JsonOfJson
             | O::JsonString
             | O::Join
             | O::JoinTexts
@@ -284,6 +285,16 @@ impl<'r> Evaluation<'r> {
                     scratch.spend(out.len() - start)
                 };
                 scratch.text(write).map(Value::Str)
+            }
+            O::JsonOfJson => {
+                let Value::Int(level @ 0..=64) = self.operand(node, 1)? else { return Err(Bail::VALUE) };
+                let mut arguments = vec![self.operand(node, 2)?, Value::Bool(false)];
+                for index in 3..node.count {
+                    arguments.push(self.operand(node, index)?);
+                }
+                let layout = Layout::of(&arguments)?;
+                let text = text::utf8(value.str()?)?;
+                scratch.text(|out| layout.rewrite(text, level as usize, out, scratch)).map(Value::Str)
             }
             O::JsonString => {
                 let text = text::utf8(value.str()?)?;

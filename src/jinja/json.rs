@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use super::scratch::Scratch;
 use super::value::{Bail, Value, Valued};
+use crate::json_value::{Text, Token, Tokens};
 use crate::{json_text, python_text};
 
 /// The arguments of `json.dumps` that change its layout.
@@ -82,6 +83,62 @@ impl<'r> Layout<'r> {
             }
         }
         scratch.spend(out.len() - start)
+    }
+
+    /// Append the value of a JSON text that `json.dumps` wrote, nested `level` levels deep; keys keep their order.
+    pub(super) fn rewrite(&self, json: &str, level: usize, out: &mut Vec<u8>, scratch: &Scratch) -> Valued<()> {
+        let mut tokens = Tokens::new(json);
+        // The number of items so far of each list and dict around the token.
+        let mut around: Vec<usize> = Vec::new();
+        let mut is_after_key = false;
+        while let Some(token) = tokens.next().map_err(|_| Bail::VALUE)? {
+            let start = out.len();
+            if let Token::EndList | Token::EndDict = token {
+                let items = around.pop().ok_or(Bail::VALUE)?;
+                let close = if token == Token::EndList { b']' } else { b'}' };
+                self.end(close, items == 0, level + around.len(), out, scratch)?;
+                continue;
+            }
+            let depth = around.len();
+            if let (Some(items), false) = (around.last_mut(), is_after_key) {
+                self.item(*items, level + depth - 1, out, scratch)?;
+                *items += 1;
+            }
+            is_after_key = false;
+            match token {
+                Token::Key(key) => {
+                    self.text(key, out)?;
+                    out.extend_from_slice(self.key_separator);
+                    is_after_key = true;
+                }
+                Token::Text(text) => self.text(text, out)?,
+                Token::Integer(number) | Token::Float(number) => out.extend_from_slice(number.as_bytes()),
+                Token::NoNumber(number) => self.write(Value::Float(number), 0, out, scratch)?,
+                Token::Null => out.extend_from_slice(b"null"),
+                Token::Truth(truth) => out.extend_from_slice(if truth { b"true" } else { b"false" }),
+                Token::BeginList | Token::BeginDict => {
+                    out.push(if token == Token::BeginList { b'[' } else { b'{' });
+                    around.push(0);
+                }
+                Token::EndList | Token::EndDict => {}
+            }
+            scratch.spend(out.len() - start)?;
+        }
+        Ok(())
+    }
+
+    /// Append a text of JSON.
+    fn text(&self, text: Text, out: &mut Vec<u8>) -> Valued<()> {
+        if let Some(plain) = text.plain() {
+            self.string(plain, out);
+            return Ok(());
+        }
+        let decoded = text.decoded();
+        if !decoded.halves.is_empty() {
+            return Err(Bail::VALUE);
+        }
+        self.string(&decoded.text, out);
+        Ok(())
     }
 
     /// Append the separator and the new line before an item.

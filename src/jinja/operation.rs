@@ -125,6 +125,7 @@ operations! {
     Round = "round" 1 Some(2), UNKNOWN UNCERTAIN;
     ToJson = "tojson" 1 Some(5), TEXT UNCERTAIN;
     TextOfJson = "text_of_json" 1 Some(1), TEXT UNCERTAIN;
+    JsonOfJson = "json_of_json" 5 Some(5), TEXT UNCERTAIN;
     JsonString = "json_string" 1 Some(1), TEXT OF_TEXT;
     Kind = "kind" 1 Some(1), TEXT OF_CLOSED;
     List = "list" 0 ANY, LIST CERTAIN;

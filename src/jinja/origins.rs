@@ -166,17 +166,17 @@ impl<'p> Origins<'p> {
     }
 }
 
-fn addresses(bytes: &[u8]) -> Range<usize> {
+pub(super) fn addresses(bytes: &[u8]) -> Range<usize> {
     let start = bytes.as_ptr().addr();
     start..start + bytes.len()
 }
 
-fn is_within(range: &Range<usize>, text: &[u8]) -> bool {
+pub(super) fn is_within(range: &Range<usize>, text: &[u8]) -> bool {
     let text = addresses(text);
     range.start <= text.start && text.end <= range.end
 }
 
-fn add_texts(constant: &Constant, origin: u32, out: &mut Vec<(Range<usize>, u32)>) {
+pub(super) fn add_texts(constant: &Constant, origin: u32, out: &mut Vec<(Range<usize>, u32)>) {
     match constant {
         Constant::Str(text) => out.push((addresses(text.as_bytes()), origin)),
         Constant::List(items) => items.iter().for_each(|item| add_texts(item, origin, out)),
@@ -184,12 +184,18 @@ fn add_texts(constant: &Constant, origin: u32, out: &mut Vec<(Range<usize>, u32)
     }
 }
 
-/// Records the origins of a row's text. If rows are only rendered, nothing is recorded.
+/// Records what a row's text is made of. If rows are only rendered, nothing is recorded.
 pub(super) trait Marks {
+    /// Begin a row of a program.
+    #[inline]
+    fn begin(&mut self, _program: u32) {}
     /// Record that a part of the program's literals was written.
     fn literal(&mut self, start: usize, end: usize);
     /// Record that the value of an expression was written.
     fn value(&mut self, node: u32, value: Value, bytes: usize, columns: &[&Column], row: usize);
+    /// End a row, which is rendered or given up.
+    #[inline]
+    fn end(&mut self, _is_rendered: bool, _columns: &[&Column], _row: usize) {}
 }
 
 impl Marks for () {

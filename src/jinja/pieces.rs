@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::left_out::LeftOut;
 use super::value::Bail;
 use crate::render::put;
 
@@ -39,6 +40,7 @@ pub(super) struct Chunk {
     pub(super) lengths: Vec<usize>,
     pub(super) computed: Vec<u8>,
     pub(super) bailed: Vec<Bailed>,
+    pub(super) left_out: Vec<LeftOut>,
 }
 
 impl Chunk {
@@ -51,6 +53,7 @@ impl Chunk {
             lengths: Vec::with_capacity(many),
             computed: Vec::new(),
             bailed: Vec::new(),
+            left_out: Vec::new(),
         }
     }
 

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::constant::Constant;
+use super::left_out::{Gaps, Parts};
 use super::operation::{Operation, Signature};
 
 /// The maximum nesting of expressions, of statements and of lists. Evaluation uses as much of a thread's stack as they
@@ -109,6 +110,8 @@ pub struct Program {
     /// The number of expressions that the caller passed. The nodes after them are operands that are constants.
     given: usize,
     by_case: bool,
+    /// What texts may lack of the parts of the input. None if nothing is, or if the parts aren't known.
+    pub(super) gaps: Option<Gaps>,
 }
 
 impl Program {
@@ -186,7 +189,19 @@ impl Program {
             kept,
             given,
             by_case,
+            gaps: None,
         })
+    }
+
+    /// Return the same program, which notes what texts lack of some parts of the input.
+    pub fn with_parts(mut self, parts: Parts) -> Self {
+        self.gaps = Gaps::of(&self, parts);
+        self
+    }
+
+    /// Return true if a text may lack a part of the input.
+    pub fn has_gaps(&self) -> bool {
+        self.gaps.is_some()
     }
 
     /// Return the number of origins of the program's own data. Their numbers come after those of columns or items.

@@ -9,6 +9,7 @@ use super::bound_columns::bound;
 use super::column::Column;
 use super::evaluate::Evaluation;
 use super::flat::Flat;
+use super::left_out::{LeftOut, Seen, are_never_written};
 use super::origins::{Marks, Origins, Sources, Spans, Trace, array};
 use super::pieces::{Bailed, Chunk};
 use super::program::Program;
@@ -61,12 +62,19 @@ pub struct Evaluated {
     pub(super) bailed: Vec<Bailed>,
     /// The pieces. There are none for programs that only copy.
     pub(super) chunks: Vec<Chunk>,
+    left_out: Vec<LeftOut>,
 }
 
 impl Evaluated {
     /// Return the rows that aren't rendered here, in ascending order.
     pub fn bailed(&self) -> &[Bailed] {
         &self.bailed
+    }
+
+    /// Return the parts of the input that texts lack, in the order of the rows. There are none for programs that only
+    /// copy: [`Rendering::left_out`] returns those.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.left_out
     }
 }
 
@@ -165,27 +173,79 @@ impl<'a> Rendering<'a> {
                     lengths.extend(of_chunk);
                     bailed.extend(given_up);
                 }
-                return Ok(Evaluated { rows, lengths, bailed, chunks: Vec::new() });
+                return Ok(Evaluated { rows, lengths, bailed, chunks: Vec::new(), left_out: Vec::new() });
             }
         };
         let (bases, literals) = self.bases();
         let columns: Vec<Vec<&Column>> =
             bound.iter().map(|indices| indices.iter().map(|index| &columns[*index]).collect()).collect();
+        let has_gaps = self.has_gaps();
         let chunks = threads::try_map(threads::chunks(rows.clone(), CHUNK_ROWS), |rows| -> Result<Chunk> {
             check()?;
             let mut chunk = Chunk::new(rows.clone());
             let mut arena = Bump::new();
+            let mut seen = Seen::new(self.programs);
             let mut row = rows.start;
             while row < rows.end {
                 let bases = Bases { all: &bases[..literals as usize], literals };
-                row = self.block(row..rows.end, &columns, &bases, &arena, &mut chunk, &mut ());
+                row = if has_gaps {
+                    self.block(row..rows.end, &columns, &bases, &arena, &mut chunk, &mut seen)
+                } else {
+                    self.block(row..rows.end, &columns, &bases, &arena, &mut chunk, &mut ())
+                };
                 arena.reset();
             }
+            chunk.left_out = seen.left_out;
             Ok(chunk)
         })?;
         let lengths = chunks.iter().flat_map(|chunk| chunk.lengths.iter().copied()).collect();
         let bailed = chunks.iter().flat_map(|chunk| chunk.bailed.iter().copied()).collect();
-        Ok(Evaluated { rows, lengths, bailed, chunks })
+        let left_out = chunks.iter().flat_map(|chunk| chunk.left_out.iter().copied()).collect();
+        Ok(Evaluated { rows, lengths, bailed, chunks, left_out })
+    }
+
+    fn has_gaps(&self) -> bool {
+        self.programs.iter().flatten().any(|program| program.has_gaps())
+    }
+
+    /// Return true if the rows' programs only copy, and texts may lack parts of the input.
+    pub fn copies_with_gaps(&self) -> bool {
+        matches!(self.work, Work::Flat(_)) && self.has_gaps()
+    }
+
+    /// Return the parts of the input that texts lack, in the order of the rows; `self` comes from [`Self::traced`].
+    ///
+    /// # Errors
+    ///
+    /// The errors of `check`.
+    pub fn left_out(&self, check: &(dyn Fn() -> Result<()> + Sync)) -> Result<Vec<LeftOut>> {
+        let Work::Any(columns, bound) = &self.work else {
+            return Err(Error::render(Code::InternalError, "what texts lack needs rows that are traced"));
+        };
+        let (bases, literals) = self.bases();
+        let columns: Vec<Vec<&Column>> =
+            bound.iter().map(|indices| indices.iter().map(|index| &columns[*index]).collect()).collect();
+        let parts = threads::try_map(threads::chunks(0..self.rows, CHUNK_ROWS), |rows| -> Result<Vec<LeftOut>> {
+            check()?;
+            let (mut seen, mut arena) = (Seen::new(self.programs), Bump::new());
+            for row in rows {
+                let number = self.program_of(row);
+                let Some(program) = self.programs[number as usize].filter(|program| program.has_gaps()) else {
+                    continue;
+                };
+                if are_never_written(program) {
+                    seen.begin(number);
+                    seen.end(true, &columns[number as usize], row);
+                    continue;
+                }
+                let mut chunk = Chunk::new(row..row + 1);
+                let bases = Bases { all: &bases[..literals as usize], literals };
+                self.block(row..row + 1, &columns, &bases, &arena, &mut chunk, &mut seen);
+                arena.reset();
+            }
+            Ok(seen.left_out)
+        })?;
+        Ok(parts.concat())
     }
 
     /// Return the spans of all rows: the ranges of a row's text and the origin of each. `origins` are the numbers of
@@ -266,6 +326,7 @@ impl<'a> Rendering<'a> {
             scratch.next_row();
             writing.evaluation.row(row);
             writing.row = row;
+            writing.marks.begin(number);
             let (first, computed) = (writing.chunk.pieces.len(), writing.chunk.computed.len());
             writing.first = first;
             let mut written = writing.steps(&program.block);
@@ -273,6 +334,7 @@ impl<'a> Rendering<'a> {
             if written.is_ok() && is_too_long(writing.chunk.length(first), input) {
                 written = Err(Bail::VALUE);
             }
+            writing.marks.end(written.is_ok(), columns, row);
             match written {
                 Ok(()) => writing.chunk.end_row(first),
                 Err(reason) => writing.chunk.give_up(Bailed { row, program: number, reason }, first, computed),

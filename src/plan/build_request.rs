@@ -36,11 +36,25 @@ pub enum Ice {
 ///
 /// `TemplateError` for a value that the harness refuses.
 pub fn build_request(config: &Config, label: Option<&Value>, examples: &[ExampleForm]) -> Result<Request> {
+    build_request_without(config, label, examples, 0)
+}
+
+/// Build a request as [`build_request`], without the optional messages whose bits are set in `left_out`.
+///
+/// # Errors
+///
+/// Those of [`build_request`].
+pub fn build_request_without(
+    config: &Config,
+    label: Option<&Value>,
+    examples: &[ExampleForm],
+    left_out: u32,
+) -> Result<Request> {
     let ice = join_examples(config, examples)?;
     match config.main() {
         Template::Raw(raw) => {
             check_ice_token(config)?;
-            to_request(config, raw_prompt(config, raw, &ice))
+            to_request(config, raw_prompt(config, raw, &ice, left_out))
         }
         Template::Prompt(prompt) => {
             check_ice_token(config)?;
@@ -317,7 +331,8 @@ fn content_as_text(mut keys: Vec<(Arc<str>, Entry)>) -> Vec<(Arc<str>, Entry)> {
     keys
 }
 
-fn raw_prompt(config: &Config, raw: &RawTemplate, ice: &Ice) -> Prompt<'static> {
+fn raw_prompt(config: &Config, raw: &RawTemplate, ice: &Ice, left_out: u32) -> Prompt<'static> {
+    let is_left_out = |n| raw.optional.iter().position(|item| *item == n).is_some_and(|bit| (left_out >> bit) & 1 == 1);
     let raw_message = |item: &RawItem, finished: bool| match item {
         RawItem::Message(turn) => Some(Message::of_keys(content_as_text(turn.keys.clone()), finished)),
         RawItem::Expand(column) => Some(Message::Expand { column: column.as_str().into() }),
@@ -325,8 +340,9 @@ fn raw_prompt(config: &Config, raw: &RawTemplate, ice: &Ice) -> Prompt<'static> 
     };
     let mut messages: Vec<Message> = Vec::new();
     let mut has_sections = false;
-    for item in &raw.items {
+    for (n, item) in raw.items.iter().enumerate() {
         match item {
+            _ if is_left_out(n) => {}
             RawItem::Str(s) if config.mode == Mode::Gen && raw.ice_token.as_deref() == Some(s) => match ice {
                 // Messages have no room for a string.
                 Ice::Str(_) => {}

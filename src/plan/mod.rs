@@ -26,7 +26,7 @@ mod to_request;
 mod tokens;
 mod turn_request;
 
-pub use build_request::build_request;
+pub use build_request::{build_request, build_request_without};
 pub use chat_request::build_chat_request;
 pub use config::{Config, Settings};
 pub use finding::Finding;

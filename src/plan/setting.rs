@@ -64,7 +64,7 @@ impl Setting {
 }
 
 /// All settings of a renderer, in the order of its arguments.
-pub const SETTINGS: [Setting; 29] = [
+pub const SETTINGS: [Setting; 30] = [
     Setting::new("prompt_template", Template),
     Setting::new("ice_template", Harness),
     Setting::new("retriever", Harness).unordered(),
@@ -86,6 +86,7 @@ pub const SETTINGS: [Setting; 29] = [
     Setting::new("limits", Rendering).option("limits").unordered(),
     Setting::new("unknown", Rendering).option("unknown"),
     Setting::new("system", Short).option("system"),
+    Setting::new("optional_system", Short).option("optional-system"),
     Setting::new("shots", Short).option("shots"),
     Setting::new("output_column", Short).option("answer"),
     Setting::new("seed", Short).option("shots-seed"),

@@ -1,6 +1,6 @@
 //! Programs of compiled Jinja templates: built and run for Python.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
@@ -18,8 +18,8 @@ use super::errors::to_python;
 use super::interpreter::Interpreter;
 use crate::error::{Code, Error, Result};
 use crate::jinja::{
-    CASE_METHODS, CaseTable, Constant, Evaluated, Expression, MAX_NESTING, Operand, Program, Rendering, Sources,
-    Statement, has_case_tables, set_case_tables,
+    CASE_METHODS, CaseTable, Constant, Evaluated, Expression, Lacking, LeftOut, MAX_NESTING, Operand, Parts, Program,
+    Rendering, Sources, Statement, has_case_tables, set_case_tables,
 };
 use crate::plan::Layout;
 use crate::render::PythonCallbacks as _;
@@ -35,19 +35,28 @@ pub(super) struct JinjaProgram {
 
 #[pymethods]
 impl JinjaProgram {
-    /// Read and check a program: the names of columns, the nodes, the block, and the reasons for which rows are given
-    /// up.
+    /// Read and check a program: the names of columns, the nodes, the block, the reasons for which rows are given up,
+    /// and the parts of the input of which texts may lack some: the part of each item of the only column's lists, that
+    /// of each origin of the program's own data, and the numbers under which each part is counted.
     #[new]
+    #[pyo3(signature = (columns, nodes, block, reasons, parts=None))]
     fn new(
         py: Python<'_>,
         columns: Vec<String>,
         nodes: &Bound<'_, PyAny>,
         block: &Bound<'_, PyAny>,
         reasons: Vec<String>,
+        parts: Option<(Vec<Option<u32>>, Vec<Option<u32>>, Vec<Vec<u32>>)>,
     ) -> PyResult<Self> {
         let nodes = nodes.try_iter()?.map(|node| expression(&node?)).collect::<PyResult<Vec<_>>>()?;
         let program = Program::new(columns, nodes, statements(block, MAX_NESTING + 1)?, reasons.len());
-        let program = program.map_err(PyValueError::new_err)?;
+        let mut program = program.map_err(PyValueError::new_err)?;
+        if let Some((items, data, keys)) = parts {
+            if items.iter().chain(&data).flatten().any(|part| *part as usize >= keys.len()) {
+                return Err(PyValueError::new_err(format!("there are {} parts, and a number is larger", keys.len())));
+            }
+            program = program.with_parts(Parts { items, data, keys });
+        }
         if program.by_case() && !has_case_tables() {
             install_case_tables(py)?;
         }
@@ -101,7 +110,7 @@ fn row_text(program: &Program, ends: Vec<i64>, bytes: Vec<u8>, host: &Interprete
     let programs = [Some(program)];
     let rendering = Rendering::new(&programs, None, &batch)?;
     match evaluated(&rendering, 0, Layout::LargeString, host)? {
-        Slice::Done(arrays) => Ok(arrays.into_iter().next()),
+        Slice::Done(arrays, _) => Ok(arrays.into_iter().next()),
         Slice::Open(_) => Ok(None),
     }
 }
@@ -240,8 +249,8 @@ fn numbers(py: Python<'_>, which: Option<Imported<ArrayRef>>) -> PyResult<Option
 
 /// Some rows of a batch.
 enum Slice {
-    /// Programs rendered all of them.
-    Done(Vec<ArrayRef>),
+    /// Programs rendered all of them; the parts of the input that their texts lack.
+    Done(Vec<ArrayRef>, Vec<LeftOut>),
     /// The reference has to render some of them.
     Open(Evaluated),
 }
@@ -250,23 +259,25 @@ enum Slice {
 fn evaluated(rendering: &Rendering, first: usize, layout: Layout, host: &Interpreter) -> Result<Slice> {
     let rows = first..rendering.rows().min(first + rendering.rows_at_once());
     if let Some(texts) = rendering.at_once(rows.clone(), layout, &|| host.check())? {
-        return Ok(Slice::Done(vec![texts]));
+        return Ok(Slice::Done(vec![texts], Vec::new()));
     }
     let evaluated = rendering.evaluate(rows, &|| host.check())?;
     if evaluated.bailed().is_empty() {
-        return rendering.texts(evaluated, &[], layout).map(Slice::Done);
+        let left_out = evaluated.left_out().to_vec();
+        return Ok(Slice::Done(rendering.texts(evaluated, &[], layout)?, left_out));
     }
     Ok(Slice::Open(evaluated))
 }
 
-/// The result of `render_jinja`: arrays of texts, and the number of rows that were given up for each program and
-/// reason.
-type Rendered<'py> = (Vec<Bound<'py, PyAny>>, Vec<(u32, u32, usize)>);
+/// The result of `render_jinja`: arrays of texts, the number of rows that were given up for each program and reason,
+/// the number of rows whose texts lack something with the first of them, for each key, and the rows of which that isn't
+/// known.
+type Rendered<'py> = (Vec<Bound<'py, PyAny>>, Vec<(u32, u32, usize)>, Vec<(u32, usize, Vec<usize>)>, Vec<usize>);
 
 /// Render the rows of a table. `which` is the number of each row's program. `reference` returns the texts of rows that
-/// are given up, by their numbers.
+/// are given up, by their numbers. At most `most` rows are listed for each key of what texts lack.
 #[pyfunction]
-#[pyo3(signature = (programs, which, table, strings, reference))]
+#[pyo3(signature = (programs, which, table, strings, reference, most=0))]
 #[allow(clippy::needless_pass_by_value, reason = "Python's arguments come by value")]
 pub(super) fn render_jinja<'py>(
     py: Python<'py>,
@@ -275,6 +286,7 @@ pub(super) fn render_jinja<'py>(
     table: Imported<Table>,
     strings: &str,
     reference: &Bound<'py, PyAny>,
+    most: usize,
 ) -> PyResult<Rendered<'py>> {
     let layout = layout(strings)?;
     let which = numbers(py, which)?;
@@ -289,10 +301,20 @@ pub(super) fn render_jinja<'py>(
     }
     let host = Interpreter::new(None, None);
     let (mut out, mut counts, mut start) = (Vec::new(), BTreeMap::new(), 0);
+    let mut lacking = Lacking::default();
     for batch in &table {
         let rows = batch.num_rows();
         let which = which.as_ref().map(|which| &which.values()[start..start + rows]);
         let fault = |error: Error| to_python(py, &error.shifted(start), host.failure());
+        let mut add = |left_out: &[LeftOut]| {
+            for parts in left_out.chunk_by(|part, next| part.row == next.row) {
+                let (row, which) = (parts[0].row, which.unwrap_or(&[]));
+                if let Some(program) = programs[which.get(row).map_or(0, |number| *number as usize)] {
+                    lacking.add(program, parts, start + row, most);
+                }
+            }
+        };
+        let mut given_up = HashSet::new();
         // Each hand-over to a thread takes time, so the work up to the first call of `reference` is handed over at
         // once.
         let begin = || -> Result<(Rendering, Slice)> {
@@ -304,11 +326,16 @@ pub(super) fn render_jinja<'py>(
         let mut first = 0;
         loop {
             let arrays = match slice {
-                Slice::Done(arrays) => arrays,
+                Slice::Done(arrays, left_out) => {
+                    add(&left_out);
+                    arrays
+                }
                 Slice::Open(evaluated) => {
+                    add(evaluated.left_out());
                     for bailed_row in evaluated.bailed() {
                         *counts.entry((bailed_row.program, bailed_row.reason.0)).or_insert(0) += 1;
                     }
+                    given_up.extend(evaluated.bailed().iter().map(|bailed_row| bailed_row.row));
                     let bailed: Vec<usize> =
                         evaluated.bailed().iter().map(|bailed_row| start + bailed_row.row).collect();
                     let others: Vec<String> = reference.call1((bailed,))?.extract()?;
@@ -326,9 +353,17 @@ pub(super) fn render_jinja<'py>(
             let go_on = || evaluated(&rendering, first, layout, &host);
             slice = detached_rows(py, Some(&host), rows, go_on)?.map_err(fault)?;
         }
+        if rendering.copies_with_gaps() {
+            let look = || Rendering::traced(&programs, which, batch)?.left_out(&|| host.check());
+            let mut left_out = detached_rows(py, Some(&host), rows, look)?.map_err(fault)?;
+            left_out.retain(|part| !given_up.contains(&part.row));
+            add(&left_out);
+        }
         start += rows;
     }
-    Ok((out, counts.into_iter().map(|((program, reason), rows)| (program, reason, rows)).collect()))
+    let counts = counts.into_iter().map(|((program, reason), rows)| (program, reason, rows)).collect();
+    let rows = lacking.rows.into_iter().map(|(key, (rows, first))| (key, rows, first)).collect();
+    Ok((out, counts, rows, lacking.doubtful))
 }
 
 /// Trace the rows of a table: return the origin of each byte of their texts. `which` is the number of each row's

@@ -24,6 +24,8 @@ pub const END: &str = "end";
 pub const GENERATE: &str = "generate";
 /// The role's name in an API.
 pub const API_ROLE: &str = "api_role";
+/// True if a message is left out where it says nothing.
+pub const OPTIONAL: &str = "optional";
 /// The section of a section marker.
 pub const SECTION: &str = "section";
 /// The position of a section marker: `begin` or `end`.

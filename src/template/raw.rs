@@ -27,7 +27,12 @@ pub struct RawTemplate {
     pub items: Vec<RawItem>,
     /// The string that is replaced by the examples.
     pub ice_token: Option<String>,
+    /// The indices of the messages that are left out where they say nothing.
+    pub optional: Vec<usize>,
 }
+
+/// The most messages that may be optional: a bit for each decides a row's plan.
+const MAX_OPTIONAL: usize = 32;
 
 const ROLES: [&str; 3] = ["system", "user", "assistant"];
 
@@ -65,7 +70,35 @@ impl RawTemplate {
                 }
             });
         }
-        Ok(Self { items, ice_token: Some(ice_token.to_owned()) })
+        Ok(Self { items, ice_token: Some(ice_token.to_owned()), optional: Vec::new() })
+    }
+
+    /// Take the key `optional` out of the messages, and note those that are. In a harness's configuration it is a key
+    /// like any other.
+    ///
+    /// # Errors
+    ///
+    /// `TemplateError` for a value that is no bool, and for more optional messages than a row's key has bits.
+    pub(super) fn with_optional(mut self) -> Result<Self> {
+        for (n, item) in self.items.iter_mut().enumerate() {
+            let RawItem::Message(turn) = item else { continue };
+            let Some(index) = turn.keys.iter().position(|(key, _)| &**key == keys::OPTIONAL) else { continue };
+            let path = format!("{}.{}", turn.path, keys::OPTIONAL);
+            match turn.keys.remove(index).1 {
+                Entry::Const(Value::Bool(true)) if self.optional.len() == MAX_OPTIONAL => {
+                    let message = format!("more than {MAX_OPTIONAL} messages are optional");
+                    return Err(Error::template(Code::LimitExceeded, path, message));
+                }
+                Entry::Const(Value::Bool(true)) => self.optional.push(n),
+                Entry::Const(Value::Bool(false)) => {}
+                Entry::Const(other) => {
+                    let message = format!("expected a bool, found {}", other.type_name());
+                    return Err(Error::template(Code::WrongType, path, message));
+                }
+                _ => return Err(Error::template(Code::WrongType, path, "expected a bool")),
+            }
+        }
+        Ok(self)
     }
 
     pub(super) fn literals(&self, out: &mut Vec<String>) {

@@ -50,7 +50,9 @@ impl Template {
         let Value::Dict(items) = value else {
             return match value {
                 Value::Str(_) => bare(value),
-                Value::List(_) => Ok(Self::Raw(RawTemplate::parse(value, path, true, "</E>", source)?)),
+                Value::List(_) => {
+                    Ok(Self::Raw(RawTemplate::parse(value, path, true, "</E>", source)?.with_optional()?))
+                }
                 _ => Err(Error::template(
                     Code::WrongType,
                     path,

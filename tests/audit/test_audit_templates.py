@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from datetime import date
 from pathlib import Path
@@ -91,7 +92,11 @@ def test_chats() -> None:
         "control_character messages": [1],
     }
     first_only = ChatTemplate("<s>{{ messages[0].content }}")
-    assert findings(first_only, samples) == {"duplicate_samples": [0, 2]}
+    assert findings(first_only, samples) == {
+        "duplicate_samples": [0, 2],
+        "message_left_out": [0, 1],
+        "role_unknown_to_template": [0, 1],
+    }
     doubled = ChatTemplate("<s><s>{{ messages[0].content }}")
     assert findings(doubled, samples)["double_bos"] == [0, 1, 2]
 
@@ -135,3 +140,49 @@ def test_findings_that_a_model_file_allows_are_not_those_of_the_template(
     )
     main(["audit", "--template", "{q}", "--model", "m.json", "--data", "d.jsonl"])
     assert "duplicate_samples" in capsys.readouterr().out
+
+
+CALLS = (
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% for c in m.tool_calls or [] %}"
+    "[{{ c.function.name }} {{ c.function.arguments | tojson }}]{% endfor %};{% endfor %}"
+)
+
+
+@pytest.mark.parametrize("column", ["rows", "structs", "sharegpt"])
+def test_arguments_that_are_encoded_twice_are_found(column: str) -> None:
+    def talk(number: int) -> list[dict[str, Any]]:
+        call = {"name": "f", "arguments": json.dumps({"q": f'"ü" {number}'}, ensure_ascii=False)}
+        if column == "sharegpt":
+            return [{"from": "human", "value": "Hi."}, {"from": "function_call", "value": json.dumps(call)}]
+        return [{"role": "user"}, {"role": "assistant", "tool_calls": [{"type": "function", "function": call}]}]
+
+    rows: Any = [{"messages": talk(number)} for number in range(3)]
+    rows.insert(1, {"messages": talk(0)[:1]})
+    samples = rows if column == "rows" else pa.Table.from_pylist(rows)
+
+    def rows_of(chat: ChatTemplate) -> list[Any]:
+        only = ["arguments_encoded_twice"]
+        return [row["first_rows"] for row in chat.audit(samples, only=only).to_pylist()]
+
+    assert rows_of(ChatTemplate(CALLS)) == [[0, 2, 3]]
+    assert rows_of(ChatTemplate(CALLS, decode_arguments=True)) == []
+    assert rows_of(ChatTemplate(CALLS.replace(" | tojson", ""))) == []
+
+
+def test_a_growing_conversation_has_the_other_names_of_roles_once() -> None:
+    source = (
+        "{% for m in messages %}{% if m.role == 'user' or loop.last %}<{{ m.role }}>{{ m.content }};"
+        "{% endif %}{% endfor %}"
+    )
+    talk = [{"role": role, "content": "Hi."} for role in ("user", "assistant", "user", "assistant", "user")]
+    swapped = [{**message, "role": {"user": "assistant"}.get(message["role"], "user")} for message in talk]
+    roles = {"user": "assistant", "assistant": "user"}
+
+    def rows_of(chat: ChatTemplate, conversation: list[dict[str, str]]) -> list[Any]:
+        return (
+            chat.audit([{"messages": conversation}], only=["changing_prefix"]).select(["message", "rows"]).to_pylist()
+        )
+
+    wanted = rows_of(ChatTemplate(source), talk)
+    assert len(wanted) == 1
+    assert rows_of(ChatTemplate(source, roles=roles), swapped) == wanted

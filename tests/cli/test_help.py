@@ -78,6 +78,7 @@ def test_examples_run(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("questions.csv").write_text("question,answer\n1+1=?,2\n2+2=?,4\n3+3=?,6\n", encoding="utf-8")
+    Path("chat_template.jinja").write_text("{{ tools }}{{ messages }}", encoding="utf-8")
     if name == "tokenize":
         small_tokenizer().save("tokenizer.json")
     words = shlex.split(COMMANDS[name].example)

@@ -130,6 +130,15 @@ def test_options_of_templates() -> None:
         (2, "--jinja-option now: --now says it", ["--jinja", "{{ q }}", "--jinja-option", "now=1"]),
         (2, "--jinja-option: goes with --jinja", ["--chat-template", ".", "--jinja-option", "undefined=strict"]),
         (2, "--jinja-option: goes with --jinja", ["--template", "{q}", "--jinja-option", "undefined=strict"]),
+        (2, "expected NAME=COL, such as tools=functions, or none", ["--chat-template", ".", "--argument-column", "x"]),
+        (
+            2,
+            "--argument-column: an argument is given twice",
+            ["--chat-template", ".", "--argument-column", "a=q", "a=a"],
+        ),
+        (2, "or none goes with a column", ["--chat-template", ".", "--argument-column", "a=q", "none"]),
+        (2, "--argument-column: goes with --chat-template", ["--jinja", "{{ q }}", "--argument-column", "a=q"]),
+        (3, "--argument-column: 'messages': no column", ["--chat-template", ".", "--argument-column", "messages=q"]),
         (3, "has no chat template 'rag'", ["--chat-template", ".", "--chat-argument", "template=rag"]),
         (2, "--column: goes with conversations", ["--template", "{q}", "--chat-template", ".", "--column", "q"]),
         (2, "--dataset: says how a configuration is rendered", ["--chat-template", ".", "--dataset", "all"]),
@@ -219,6 +228,26 @@ def test_arguments_of_chat_templates() -> None:
     assert prompts()[0] == "<s><user>Hi."
     assert render(*arguments, 'think={"a": [1]}') == 0
     assert prompts()[0] == "<s><user>Hi.\n[{'a': [1]}]"
+
+
+def test_arguments_of_each_row(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "chat_template.jinja").write_text("{{ tools | tojson }}{{ mood | default('-') }}")
+    rows = {"messages": TALKS, "tools": [[{"n": 1}], None, [{"m": 2}]], "more": ['{"mood": "x"}', None, None]}
+    pq.write_table(pa.table(rows), "rows.parquet")
+    arguments = ["--chat-template", "chat_template.jinja", "--data", "rows.parquet"]
+    assert render(*arguments) == 0
+    assert prompts() == ['[{"n": 1}]-', "null-", '[{"m": 2}]-']
+    assert "rendered by Jinja2, tools from the column 'tools'" in capsys.readouterr().err
+    assert render(*arguments, "--argument-column", "tools=tools", "*=more") == 0
+    assert prompts()[0] == '[{"n": 1}]x'
+    assert "arguments from the column 'more'" in capsys.readouterr().err
+    assert render(*arguments, "--argument-column", "none") == 0
+    assert prompts() == ["null-"] * 3
+    after = ["--template", "{more}", "--chat-template", "chat_template.jinja", "--data", "rows.parquet", "--quiet"]
+    assert render(*after) == 0
+    assert prompts()[0] == '[{"n": 1}]-'
+    assert render(*arguments, "--argument-column", "tools=more") == 4
+    assert "expected a list of tools, or one as JSON, found {'mood': 'x'}; --errors" in capsys.readouterr().err
 
 
 def test_options_of_the_environment() -> None:
@@ -327,7 +356,35 @@ def test_each_option_of_a_configuration_is_refused_next_to_a_template(
         name = option_name(option)
         value = "prompt_bytes=9" if name == "--limits" else "A=user" if name == "--roles" else "1"
         words = [command, *kinds, "--jinja", "{{ q }}", "--data", "test.jsonl", *out]
-        assert main([*words, name, str(OPTIONS[option].get("choices", [value])[0])]) == 2, name
+        values = (
+            () if OPTIONS[option].get("action") == "store_true" else (str(OPTIONS[option].get("choices", [value])[0]),)
+        )
+        assert main([*words, name, *values]) == 2, name
         assert name in capsys.readouterr().err
         tried += 1
     assert tried > 15
+
+
+def test_roles_and_calls_of_conversations(capsys: pytest.CaptureFixture[str]) -> None:
+    call = {"name": "f", "arguments": '{"a": 1}'}
+    talk = [{"from": "developer", "value": "Be."}, {"from": "human", "value": "Hi."}]
+    rows = [{"messages": [*talk, {"from": "function_call", "value": json.dumps(call)}]}]
+    Path("calls.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    source = (
+        "{% for m in messages if m.role != 'system' %}<{{ m.role }}>{{ m.content }}"
+        "{% for c in m.tool_calls or [] %}{{ c.function.arguments | tojson }}{% endfor %};{% endfor %}"
+    )
+    Path("calls.jinja").write_text(source)
+    words = ["--chat-template", "calls.jinja", "--data", "calls.jsonl"]
+    more = ["--roles", "developer=system", "--system-merge", "--decode-arguments"]
+    assert main(["render", *words, *more, "--out", "-", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"prompt": '<user>Be.\n\nHi.;<assistant>{"a": 1};'}
+    assert main(["audit", *words, "--only", "arguments_encoded_twice", "--fail-on", "warning"]) == 1
+    assert "--decode-arguments" in capsys.readouterr().out
+    template = ["--template", "{q}", "--system", "Be.", "--data", "test.jsonl", "--limit", "1"]
+    chat = ["--chat-template", "chat_template.jinja", "--chat-argument", "bos_token=", "--roles", "system=user"]
+    assert main(["render", *template, *chat, "--out", "-", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["prompt"] == "<user>Be.\n<user> 1+1? \n<assistant>"
+    for option in (["--roles", "a=b"], ["--decode-arguments"], ["--system-merge"]):
+        assert main(["render", "--jinja", "{{ q }}", "--data", "test.jsonl", *option, "--out", "-"]) == 2
+        assert f"{option[0]}: goes with --chat-template" in capsys.readouterr().err

@@ -95,6 +95,7 @@ CASES = {
     "limits": Case({"prompt_bytes": 2}, {"prompt_template": "{q}"}, ("--limits", "prompt_bytes=2")),
     "unknown": Case("keep", {"prompt_template": "{q} {contnet}"}, ("--unknown", "keep")),
     "system": Case("Be brief.", {"prompt_template": "{q}"}, ("--system", "Be brief.")),
+    "optional_system": Case(True, {"prompt_template": "{q}", "system": ""}, ("--optional-system",)),
     "shots": Case(2, {"prompt_template": "{q} {a}\n", "output_column": "a"}, ("--shots", "2"), EXAMPLES),
     "output_column": Case("a", {"prompt_template": "{q} {a}\n"}, ("--answer", "a")),
     "seed": Case(5, SHORT, ("--shots-seed", "5"), EXAMPLES),
@@ -133,7 +134,7 @@ EXCEPTIONS: dict[tuple[str, str], str] = {
 }
 """Pairs of arguments and ways that don't go together, with the reasons."""
 
-OF_THE_SHORT_FORM = ("system", "shots", "output_column", "seed")
+OF_THE_SHORT_FORM = ("system", "optional_system", "shots", "output_column", "seed")
 """Arguments whose options go with `--template`: a file has them as keys."""
 
 
@@ -214,7 +215,12 @@ def words_of(name: str, case: Case) -> list[str]:
     is_short = name in OF_THE_SHORT_FORM
     words = [] if is_short or not base else [written("json", base)]
     if is_short:
-        options = {"prompt_template": "--template", "output_column": "--answer", "shots": "--shots"}
+        options = {
+            "prompt_template": "--template",
+            "output_column": "--answer",
+            "shots": "--shots",
+            "system": "--system",
+        }
         words = [word for other, value in base.items() for word in (options[other], str(value))]
     for other in case.brings:
         if other != name:

@@ -146,6 +146,43 @@ def test_arguments_that_make_no_sense(tmp_path: Path, options: dict[str, Any], e
     assert os.listdir(tmp_path) == []
 
 
+def test_requests_have_the_tools_of_their_rows(tmp_path: Path) -> None:
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"é": [None, 1e22]}}}]
+    forms = (
+        pa.array([json.dumps(tools), "[]", None]),
+        pa.array([[json.dumps(tools[0])], [], None]),
+        pa.array([tools, [], None]),
+    )
+    for column in forms:
+        table = pa.table({"prompt": [MESSAGES[1]] * 3, "tools": column})
+        sent = [request["body"] for request in requests(tmp_path, table)]
+        assert [body.get("tools") for body in sent] == [tools, None, None]
+        assert ["tools" in body for body in sent] == [True, False, False]
+        assert not any("tools" in request["body"] for request in requests(tmp_path, table, argument_columns={}))
+        kept = requests(tmp_path, table, body={"tools": [1]})
+        assert [request["body"]["tools"] for request in kept] == [[1]] * 3
+    table = pa.table({"prompt": [MESSAGES[1]] * 2, "kwargs": ['{"a": null}', None], "d": [None, ['{"text": "x"}']]})
+    columns = {"*": "kwargs", "documents": "d"}
+    export.vllm_batch(table, tmp_path / "in.jsonl", model="m", argument_columns=columns)
+    bodies = [request["body"] for request in lines(tmp_path / "in.jsonl")]
+    assert [body.get("chat_template_kwargs") for body in bodies] == [{"a": None}, None]
+    assert [body.get("documents") for body in bodies] == [None, [{"text": "x"}]]
+
+
+def test_tools_that_no_request_can_have(tmp_path: Path) -> None:
+    table = pa.table({"prompt": [MESSAGES[1]] * 2, "tools": [None, "hammer"]})
+    with pytest.raises(pp.RenderError, match=r'row 1, column "tools": the text is no JSON.*argument_columns=\{\} says'):
+        requests(tmp_path, table)
+    with pytest.raises(pp.RenderError, match='column "t": '):
+        requests(tmp_path, table, argument_columns={"tools": "t"})
+    with pytest.raises(pp.TemplateError, match="'tools' is given for all rows too"):
+        requests(tmp_path, table, argument_columns={"tools": "tools"}, body={"tools": []})
+    texts = TEXTS.append_column("tools", pa.array(["[]", "[]"]))
+    assert len(requests(tmp_path, texts, url="/v1/completions")) == 2
+    with pytest.raises(pp.TemplateError, match="a request of texts has no such arguments"):
+        requests(tmp_path, texts, url="/v1/completions", argument_columns={"tools": "tools"})
+
+
 def test_ids_are_made_of_columns(tmp_path: Path) -> None:
     table = pa.table({"q": ['é"', "\n"], "day": pa.array([0, 1]).cast(pa.timestamp("s", "UTC")), "prompt": ["", "x"]})
     ids = [request["custom_id"] for request in requests(tmp_path, table, custom_id='{{"{q}{{{sample}}}{day}')]

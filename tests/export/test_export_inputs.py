@@ -74,6 +74,24 @@ def test_conversations() -> None:
     assert kept == [{"messages": plain, "id": "a"}, {"messages": plain, "id": "b"}]
 
 
+def test_the_tools_of_conversations() -> None:
+    tools = [{"name": "f", "parameters": {"a": 1}}]
+    rows = [{"talk": TALK, "tools": tools, "t": [tools[0]]}, {"talk": TALK, "tools": json.dumps(tools)}, {"talk": TALK}]
+    Path("tools.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    source = ("openai-batch", "--data", "tools.jsonl", "--column", "talk", "--model-name", "m")
+    sent = [request["body"].get("tools") for request in lines(*source)]
+    assert sent == [tools, tools, None]
+    assert [request["body"].get("tools") for request in lines(*source, "--argument-column", "tools=t")][1:] == [
+        None
+    ] * 2
+    assert [request["body"].get("tools") for request in lines(*source, "--argument-column", "none")] == [None] * 3
+    assert [request["body"].get("tools") for request in lines(*source, "--params", '{"tools": [1]}')] == [[1]] * 3
+    Path("tool.jinja").write_text("{{ messages[0].content }}{{ tools | tojson }}", encoding="utf-8")
+    chat = ("--chat-template", "tool.jinja", "--url", "/v1/completions")
+    texts = [request["body"]["prompt"] for request in lines(*source, *chat)]
+    assert texts == [f" Hi. {json.dumps(tools)}", f" Hi. {json.dumps(tools)}", " Hi. null"]
+
+
 def test_refusals(capsys: pytest.CaptureFixture[str]) -> None:
     base = ["--model-name", "m", "--out", "o.jsonl"]
     cases = {

@@ -21,7 +21,7 @@ def compiled(program: Program) -> _core.JinjaProgram:
 
 def run(program: Program, table: pa.Table) -> list[str]:
     """The core's texts of a table's rows, with `GIVEN_UP` where it gave up."""
-    arrays, _ = _core.render_jinja([compiled(program)], None, table, "string", lambda rows: [GIVEN_UP for _ in rows])
+    arrays, *_ = _core.render_jinja([compiled(program)], None, table, "string", lambda rows: [GIVEN_UP for _ in rows])
     return [text for array in arrays for text in array.to_pylist()]
 
 

@@ -20,7 +20,6 @@ from promptpress._arrow import as_table
 from promptpress._jinja.chat.chat_renderer import misspelt
 from promptpress._jinja.chat.conversations import (
     TAG,
-    as_openai,
     conversation_of,
     conversations_as_texts,
     cut,
@@ -31,6 +30,7 @@ from promptpress._jinja.chat.conversations import (
     tagged,
     with_shared_texts,
 )
+from promptpress._jinja.chat.roles import as_openai
 from promptpress._jinja.reference import Reference
 
 SEEN = "{% for m in messages %}{% for k in m %}{{ k }}={{ m[k] }};{% endfor %}|{% endfor %}"

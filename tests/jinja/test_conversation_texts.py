@@ -94,6 +94,28 @@ def test_texts_and_errors(source: str, chats: list[Any]) -> None:
         assert json.dumps(chat) == before
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ tools | tojson(indent=2) }}{% for t in tools %}{{ t | tojson }}{% endfor %}",
+        "{% for t in tools %}{{ t.function.name }}{{ t.function.parameters }}{% endfor %}",
+        "{% for t in tools %}{% for k in t.function.parameters %}{{ k }}{% endfor %}{% endfor %}{{ documents }}",
+    ],
+)
+def test_calls_with_other_tools_share_programs(source: str) -> None:
+    texts, count = ConversationTexts(), 0
+    for number in range(20):
+        function = {"name": f"f{number}", "parameters": {"a": number, "b": [None, {"é": 1e22}]}}
+        arguments = {"tools": [{"type": "function", "function": function}], "documents": [{"text": str(number)}]}
+        original, chat = Original(source, arguments), [{"role": "user", "content": " Hi. "}]
+        call = texts.call(source, arguments)
+        assert call is not None
+        text = texts.text(call, chat, original)
+        assert text in (None, Original(source, arguments)(chat))
+        count += original.count if text is not None else 1
+    assert count <= 4
+
+
 def test_programs_take_over() -> None:
     original, texts = Original(SOURCES["chat"], {}), ConversationTexts()
     call = texts.call(original.source, {})

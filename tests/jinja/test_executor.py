@@ -87,7 +87,7 @@ def test_each_row_by_the_program_of_its_index() -> None:
             bailed_rows.extend(rows)
             return [f"<{row}>" for row in rows]
 
-        arrays, counts = _core.render_jinja(
+        arrays, counts, *_ = _core.render_jinja(
             [*map(compiled, programs), None], pa.array(which, pa.uint32()), table, "large_string", reference
         )
         assert bailed_rows == sorted(set(bailed_rows))
@@ -111,7 +111,7 @@ def test_texts_come_in_the_given_layout(strings: str) -> None:
     table = pa.table({"q": [" a ", "é" * 30, ""], "a": [1, 2, 3]})
     for block in (GIVEN.block, (("lit", "Q: "), ("emit", 0), ("emit", 1))):
         program = Program(GIVEN.columns, GIVEN.nodes, block)
-        arrays, _ = _core.render_jinja([compiled(program)], None, table, strings, list)
+        arrays, *_ = _core.render_jinja([compiled(program)], None, table, strings, list)
         [array] = arrays
         array.validate(full=True)
         assert array.type == {"string": pa.string(), "large_string": pa.large_string()}.get(strings, pa.string_view())
@@ -121,7 +121,7 @@ def test_texts_come_in_the_given_layout(strings: str) -> None:
 def test_a_table_without_rows() -> None:
     table = pa.table({"q": pa.array([], pa.string()), "a": pa.array([], pa.int64())})
     for program in (GIVEN, Program(GIVEN.columns, GIVEN.nodes, (("emit", 0),))):
-        arrays, counts = _core.render_jinja([compiled(program)], None, table, "string", list)
+        arrays, counts, *_ = _core.render_jinja([compiled(program)], None, table, "string", list)
         assert (sum(map(len, arrays)), counts) == (0, [])
     groups, keys, first = _core.jinja_keys(compiled(GIVEN), [0], table)
     assert (groups.to_pylist(), keys, first) == ([], [], [])
@@ -131,7 +131,7 @@ def test_rows_that_are_given_up_are_the_references() -> None:
     table = pa.table({"q": pa.chunked_array([["a", None], [None, "b"]]), "a": [1, 2, 3, 4]})
 
     def arrays(reference: Any) -> list[str]:
-        out, counts = _core.render_jinja([compiled(GIVEN)], None, table, "string", reference)
+        out, counts, *_ = _core.render_jinja([compiled(GIVEN)], None, table, "string", reference)
         assert counts == [(0, 2**32 - 1, 2)]
         return [text for array in out for text in array.to_pylist()]
 

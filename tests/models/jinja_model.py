@@ -282,6 +282,19 @@ def tojson(
     )
 
 
+def json_of_json(value: str, level: int, indent: Any, ensure_ascii: bool, separators: Any) -> str:
+    if not 0 <= only(level, "int") <= MAX_INDENT:
+        raise BailError
+    nested = json.loads(only(value, "str"))
+    for _ in range(level):
+        nested = [nested]
+    text = tojson(nested, indent, False, ensure_ascii, separators)
+    line = 0 if indent is None else 1
+    unit = (len(indent) if isinstance(indent, str) else indent or 0) * line
+    begin = sum(1 + line + unit * (number + 1) for number in range(level))
+    return text[begin : len(text) - sum(1 + line + unit * number for number in range(level))]
+
+
 def alike(values: Any) -> Any:
     """A list of nothing but texts or nothing but numbers."""
     for value in only(values, "list"):
@@ -349,6 +362,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "to_int": to_int,
     "from_json": from_json,
     "text_of_json": lambda value: str(json.loads(only(value, "str"))),
+    "json_of_json": json_of_json,
     "abs": numbers(abs),
     "round": rounded,
     "tojson": tojson,

@@ -21,6 +21,7 @@ from marks import UNWARNED
 from models.media_model import END, TAGS
 from parts.small_tokenizers import small_tokenizer
 from promptpress._config.from_harness import meta_template_of
+from promptpress._engine.options import RenderOptions
 from promptpress._engine.table_engine import engine_of
 from promptpress._errors.errors import of_row, render_error
 
@@ -50,6 +51,12 @@ def dialogue(*turns: Any, **sections: Any) -> dict[str, Any]:
 def media(*turns: Any, **entries: Any) -> dict[str, Any]:
     turns = [{"role": "HUMAN", "prompt_mm": entries or TEXT}, *turns]
     return {"prompt_template": {"type": "MMPromptTemplate", "template": {"round": turns}}, "dialect": "aisbench"}
+
+
+def trains_what_is_left_out() -> object:
+    engine = engine_of(pp.ChatTemplate("{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}"))
+    engine.refuse_left_out(frozenset({"message_left_out"}))
+    return engine.render([{"messages": [{"role": "assistant", "content": "Hello."}]}], RenderOptions())
 
 
 def conversation(mode: str = "every") -> dict[str, Any]:
@@ -372,6 +379,7 @@ CALLS: dict[str, list[Call]] = {
         lambda: pp.ChatTemplate("{{ raise_exception('no') }}").render(CHAT_ROW),
         lambda: pp.ChatTemplate("").render([{"messages": []}]),
     ],
+    "left_out": [trains_what_is_left_out],
     "unknown_origin": [
         lambda: pp.ChatTemplate("{{ messages[1].content|wordwrap(3) }}").tokenize(
             [{"messages": [*CHAT_ROW[0]["messages"], {"role": "assistant", "content": "Hello."}]}],

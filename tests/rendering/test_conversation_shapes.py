@@ -23,15 +23,15 @@ KINDS = {"?": str, "i": int, "f": float, "{": dict, "[": list}
 
 def read(column: pa.Array) -> list[Any]:
     """Put each row together from its skeleton and slots; None for one without a shape."""
-    rows, opened = (rows_of_shapes(column, is_open=is_open) for is_open in (False, True))
-    assert all(map(same, rows, opened))
+    rows, *opened = (rows_of_shapes(column, opening) for opening in (0, 1, 2))
+    assert all(all(map(same, rows, others)) for others in opened)
     return rows
 
 
-def rows_of_shapes(column: pa.Array, *, is_open: bool) -> list[Any]:
+def rows_of_shapes(column: pa.Array, opening: int) -> list[Any]:
     shapes = _core.ConversationShapes(1000, 1 << 20)
-    shapes.read(column, 0, len(column), 0, is_open)  # a shape is kept when it is met for the second time
-    ids, slots, counts = shapes.read(column, 0, len(column), 0, is_open)
+    shapes.read(column, 0, len(column), 0, opening)  # a shape is kept when it is met for the second time
+    ids, slots, counts = shapes.read(column, 0, len(column), 0, opening)
     assert ids.type == pa.uint32()
     kept = [number for number in ids.to_pylist() if number != NO_SHAPE]
     assert counts == sorted((number, kept.count(number)) for number in set(kept))
@@ -169,9 +169,9 @@ def test_what_is_no_json_or_close_to_a_limit_is_left_to_python(text: str) -> Non
 def test_a_shape_is_kept_when_it_is_met_again_and_there_is_room() -> None:
     shapes = _core.ConversationShapes(1, 1 << 20)
     column = pa.array([MESSAGES, MESSAGES[:1], MESSAGES, MESSAGES[:1], MESSAGES[:1]])
-    ids, _, counts = shapes.read(column, 0, 5, 0, False)
+    ids, _, counts = shapes.read(column, 0, 5, 0, 0)
     assert (ids.to_pylist(), counts, len(shapes)) == ([NO_SHAPE, NO_SHAPE, 0, NO_SHAPE, NO_SHAPE], [(0, 1)], 1)
-    ids, holes, _ = shapes.read(pa.array([json.dumps(MESSAGES)]), 0, 1, 0, False)
+    ids, holes, _ = shapes.read(pa.array([json.dumps(MESSAGES)]), 0, 1, 0, 0)
     assert (ids.to_pylist(), holes.to_pylist()) == ([0], [["Hi.", "Hello!"]])
     with pytest.raises(IndexError):
         shapes.skeleton(1)
@@ -181,7 +181,7 @@ def test_contents_stay_where_they_are() -> None:
     contents = pa.array(["a" * 100, "b" * 100] * 50)
     messages = pa.StructArray.from_arrays([pa.array(["user"] * 100), contents], ["role", "content"])
     column = pa.ListArray.from_arrays(pa.array(range(0, 101, 2), pa.int32()), messages)
-    _, holes, _ = _core.ConversationShapes(9, 999).read(column, 10, 5, 0, False)
+    _, holes, _ = _core.ConversationShapes(9, 999).read(column, 10, 5, 0, 0)
     assert holes.to_pylist() == [["a" * 100, "b" * 100]] * 5
     assert holes.values.buffers()[2].address == contents.buffers()[2].address
 
@@ -192,13 +192,60 @@ def test_faults_name_their_row() -> None:
         pa.string(), 2, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0\2\0\0\0"), pa.py_buffer(b"a\xff")]
     )
     with pytest.raises(RenderError, match="row 101") as caught:
-        shapes.read(broken, 0, 2, 100, False)
+        shapes.read(broken, 0, 2, 100, 0)
     assert caught.value.code == "invalid_utf8"
     roles = pa.StructArray.from_arrays([broken, pa.array(["x", "y"])], ["role", "content"])
     column = pa.ListArray.from_arrays(pa.array([0, 0, 1, 2], pa.int32()), roles)
     with pytest.raises(RenderError, match="row 2"):
-        shapes.read(column, 0, 3, 0, False)
+        shapes.read(column, 0, 3, 0, 0)
     with pytest.raises(RenderError, match="expected conversations"):
-        shapes.read(pa.array([1]), 0, 1, 0, False)
+        shapes.read(pa.array([1]), 0, 1, 0, 0)
     with pytest.raises(RenderError):
-        shapes.read(pa.array(["[]"]), 0, 2, 0, False)
+        shapes.read(pa.array(["[]"]), 0, 2, 0, 0)
+
+
+def test_texts_of_calls_are_opened_in_any_order_of_keys() -> None:
+    call = {"name": "f", "arguments": {"a": "ü"}}
+    text, arguments = json.dumps(call), json.dumps({"b": 1.5})
+    nested = {"name": "g", "arguments": arguments}
+    rows: list[list[dict[str, Any]]] = [
+        [{"from": "function_call", "value": text}, {"from": "human", "value": text}],
+        [{"value": f" [{text}]\n", "from": "FUNCTION_CALL"}, {"role": "user", "from": "function_call", "value": text}],
+        [{"role": "assistant", "tool_calls": [{"function": nested}, nested]}],
+        [
+            {"role": "function_call", "content": "No"},
+            {"role": None, "from": "function_call", "value": json.dumps(nested)},
+        ],
+        [{"from": "function_call", "value": "{No"}],
+        [{"role": "user", "content": arguments, "arguments": arguments}],
+    ]
+    decoded = {"name": "g", "arguments": {"b": 1.5}}
+    opened = [
+        [{"from": "function_call", "value": call}, rows[0][1]],
+        [{"value": [call], "from": "FUNCTION_CALL"}, rows[1][1]],
+        [{"role": "assistant", "tool_calls": [{"function": decoded}, decoded]}],
+        [rows[3][0], {"role": None, "from": "function_call", "value": decoded}],
+        None,  # what is wrong with it is Python's to say
+        rows[5],
+    ]
+    texts = pa.array([json.dumps(row, ensure_ascii=False) for row in rows])
+    structs = [pa.array([row]) for row in rows]
+    for column, wanted in ((texts, opened), *zip(structs, [[row] for row in opened], strict=True)):
+        for opening in (0, 2):
+            shapes = _core.ConversationShapes(1000, 1 << 20, ["function_call"], True)
+            shapes.read(column, 0, len(column), 0, opening)
+            ids, slots, _ = shapes.read(column, 0, len(column), 0, opening)
+            made = [
+                None if number == NO_SHAPE else filled(json.loads(shapes.skeleton(number)), iter(of_row))
+                for number, of_row in zip(ids.to_pylist(), slots.to_pylist(), strict=True)
+            ]
+            # In Arrow all messages of a column have the same fields.
+            assert without_nulls(made) == without_nulls(wanted)
+
+
+def without_nulls(value: Any) -> Any:
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: without_nulls(item) for key, item in value.items() if item is not None}

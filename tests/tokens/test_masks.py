@@ -462,3 +462,20 @@ def test_a_mask_that_trains_nothing_warns() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         template.tokenize(rows[:1], tokenizer, mask="assistant")
+
+
+@pytest.mark.parametrize("mask", ["assistant", "generation"])
+def test_tools_of_each_row_are_not_trained(mask: Any) -> None:
+    source = "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}" + CHATML
+    tools = [[{"name": f"a {number}", "text": "b <|im_start|>"}] if number % 3 else None for number in range(9)]
+    rng = random.Random(3)
+    rows = [[*conversation(rng), {"role": "assistant", "content": "a b"}] for _ in tools]
+    table = pa.table({"messages": list(map(json.dumps, rows)), "tools": list(map(json.dumps, tools))})
+    tokenizer = small_tokenizer(KINDS[0])
+    encoded = pp.ChatTemplate(source).tokenize(table, tokenizer, mask=mask)
+    parts = [
+        pp.ChatTemplate(source, tools=of_row).tokenize([{"messages": row}], tokenizer, mask=mask)
+        for of_row, row in zip(tools, rows, strict=True)
+    ]
+    for name in ("input_ids", "assistant_masks"):
+        assert encoded[name].to_pylist() == [value for part in parts for value in part[name].to_pylist()]

@@ -139,11 +139,13 @@ class ValueReading:
             them, and only those that Arrow refuses are JSON.
         column: A column of objects of other kinds, too; None: there is none.
         write: Writes these as texts of JSON; returns None if they can't be written.
+        json_names: Columns whose lists and dicts are JSON, for a dict of Arrow's has no key without a value.
     """
 
     exact: bool = True
     column: str | None = None
     write: Callable[[Sequence[Any]], list[str | None] | None] = json_texts
+    json_names: Collection[str] = ()
 
     @property
     def harness_types(self) -> Literal["json"] | None:
@@ -203,6 +205,7 @@ def _column(
         message = "a value is nested more than 128 deep, or holds itself; flatten it"
         raise render_error("unconvertible_value", message, column=name)
     is_list = isinstance(values, (list, tuple))
+    is_json = is_json or (name in reading.json_names and any(isinstance(value, _CONTAINERS) for value in values))
     write = reading.write if name == reading.column else json_texts
     failure: Exception | None = None
     array = None

@@ -183,6 +183,11 @@ def _chat(settings: ChatSettings) -> dict[str, Any]:
         "documents": settings.documents,
         "now": None if settings.now is None else settings.now.isoformat(),
         "variables": dict(sorted(settings.variables.items())),
+        # Settings that usually aren't given: without them a fingerprint is what it was before there were any.
+        **({"roles": _by_key(settings.roles)} if settings.roles else {}),
+        **({"system": settings.system} if settings.system else {}),
+        **({"decode_arguments": True} if settings.decode_arguments else {}),
+        **({} if settings.argument_columns is None else {"argument_columns": _by_key(settings.argument_columns)}),
     }
 
 

@@ -178,9 +178,9 @@ def _cut(text: str) -> str:
 SHORT_WORDS = names_of_settings("short")
 """Arguments of `Renderer` that only the short form has.
 
-They are the system message, which makes messages of prompts; the number of examples before each prompt; the column of
-the answers, which examples show and the question doesn't; and the seed by which the examples of each sample are drawn.
-Without a seed, the first rows are the examples.
+They are the system message, which makes messages of prompts; if it is left out where it says nothing; the number of
+examples before each prompt; the column of the answers, which examples show and the question doesn't; and the seed by
+which the examples of each sample are drawn. Without a seed, the first rows are the examples.
 """
 
 HARNESS_WORDS = names_of_settings("harness")
@@ -204,7 +204,7 @@ def _harness_arguments(template: str, words: Mapping[str, Any], *, is_chat: bool
     If `is_chat`, the template is the user's message in a chat instead of the whole prompt. If `has_model`, a model's
     configuration gives the meta template.
     """
-    system, shots, output_column, seed = map(words.get, SHORT_WORDS)
+    system, is_optional, shots, output_column, seed = map(words.get, SHORT_WORDS)
     value: dict[str, Any] = {}
     shot: Any = template
     prompt: Any = f"{_ICE_TOKEN}{shot}" if shots else shot
@@ -221,10 +221,18 @@ def _harness_arguments(template: str, words: Mapping[str, Any], *, is_chat: bool
         prompt = {**({"begin": begin} if begin else {}), **shot}
         if not has_model:
             value["meta_template"] = CHAT_ROLES
-    value["prompt_template"] = prompt if isinstance(prompt, str) else {"type": "PromptTemplate", "template": prompt}
-    if shots:
+    if is_optional:
+        # Only a message of a list can be left out.
+        shot = [{"role": "user", "content": template}, {"role": "assistant", "content": f"{{{output_column}}}"}]
+        first = {"role": "system", "content": system, "optional": True}
+        value = {"prompt_template": [first, *([_ICE_TOKEN] if shots else []), shot[0]]}
+        value |= {"ice_template": shot} if shots else {}
+    elif shots:
         value["prompt_template"] = {"type": "PromptTemplate", "template": prompt, "ice_token": _ICE_TOKEN}
         value["ice_template"] = {"type": "PromptTemplate", "template": shot}
+    else:
+        value["prompt_template"] = prompt if isinstance(prompt, str) else {"type": "PromptTemplate", "template": prompt}
+    if shots:
         if seed is None:
             value["retriever"] = {"type": "FixKRetriever", "fix_id_list": list(range(shots))}
         else:
@@ -296,6 +304,9 @@ def short_form_of(arguments: Mapping[str, Any], *, has_model: bool = False) -> d
     substitution = rest.get("substitution", "single_pass" if is_plain else "harness")
     is_plain = is_plain and substitution == "single_pass"
     _check(template, words, is_chat=is_chat, unescapes=substitution == "single_pass")
+    if words["optional_system"] and (words["system"] is None or not is_plain):
+        message = "it goes with system=, and with no model, dialect or substitution of a harness"
+        raise template_error("unsupported_mode", "optional_system", message)
     filled = _harness_arguments(template, words, is_chat=is_chat, has_model=has_model)
     if shots and "examples" not in rest:
         message = f"none are given, and shots={shots} takes in-context examples from them, usually the train split"
@@ -308,9 +319,10 @@ def short_form_of(arguments: Mapping[str, Any], *, has_model: bool = False) -> d
 
 
 def _check_types(words: Mapping[str, Any]) -> None:
-    for name, kind in (("system", str), ("output_column", str), ("shots", int), ("seed", int)):
+    kinds = {"system": str, "optional_system": bool, "output_column": str, "shots": int, "seed": int}
+    for name, kind in kinds.items():
         value = words[name]
-        if value is not None and (not isinstance(value, kind) or isinstance(value, bool)):
+        if value is not None and (not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool)):
             raise template_error("wrong_type", name, f"expected a {kind.__name__}, found a {type(value).__name__}")
     if words["shots"] is not None and words["shots"] < 0:
         raise template_error("invalid_number", "shots", f"expected a number from 0 on, found {words['shots']}")

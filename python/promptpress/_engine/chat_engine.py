@@ -21,10 +21,13 @@ from promptpress._arrow.python_values import to_pylist
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.template_engine import FailedRows, TemplateEngine
 from promptpress._errors.errors import did_you_mean, render_error, template_error
+from promptpress._jinja.chat.append_only import AppendOnly, append_only
+from promptpress._jinja.chat.arguments import LISTS
 from promptpress._jinja.chat.chat_renderer import ChatRenderer, starts_with_bos
 from promptpress._jinja.chat.conversations import conversation_of, conversations_as_texts, json_texts, normalised
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.run import JinjaRun, Origins, Texts
+from promptpress._jinja.undefined_names import guarded_names
 from promptpress.typing import StringLayout
 
 _GENERATION = re.compile(r"\{%[-+]?\s*generation\s*[-+]?%\}")
@@ -37,6 +40,8 @@ _DEFAULTS: dict[str, Any] = {
     "continue_final_message": False,
     "strings": "string",
     "names": {},
+    "roles": {},
+    "decode_arguments": False,
 }
 
 
@@ -85,6 +90,7 @@ class ChatEngine(TemplateEngine):
     ) -> None:
         super().__init__(strings, names)
         self.answer = answer
+        self._refused: frozenset[str] = frozenset()
         self.renderer = renderer
         self.column = column
         self.writes_chats = self.has_roles = True
@@ -92,7 +98,13 @@ class ChatEngine(TemplateEngine):
 
     @property
     def required_columns(self) -> list[str]:
-        return [self.column]
+        return list(dict.fromkeys([self.column, *(self.chat_settings.argument_columns or {}).values()]))
+
+    def columns_read(self, names: list[str]) -> list[str]:
+        # What the template doesn't read is left out, which is counted.
+        of_rows = self.renderer.argument_columns(names).values()
+        read = {self.column, *of_rows, *self.renderer.unread_columns(names)}
+        return [name for name in names if name in read]
 
     @property
     def source(self) -> str:
@@ -105,12 +117,27 @@ class ChatEngine(TemplateEngine):
     @property
     def value_reading(self) -> ValueReading:
         """Conversations may hold objects, such as dataclasses, which are written as templates see them."""
-        return ValueReading(True, self.column, json_texts)
+        columns = self.chat_settings.argument_columns
+        return ValueReading(True, self.column, json_texts, LISTS if columns is None else tuple(columns.values()))
 
     @cached_property
     def starts_with_bos(self) -> bool | None:
         """True if texts begin with the `bos_token`; None if it depends on the conversation."""
         return starts_with_bos(self.renderer)
+
+    def refuse_left_out(self, codes: frozenset[str]) -> None:
+        self._refused = codes
+
+    @property
+    def missing_tokens(self) -> list[str]:
+        reference, settings = self.renderer.reference, self.renderer.settings
+        reads = "bos_token" in reference.undeclared and not settings.variables.get("bos_token")
+        return ["bos_token"] if reads and "bos_token" not in guarded_names(reference.ast()) else []
+
+    @cached_property
+    def append_only(self) -> AppendOnly:
+        """The answer to whether texts only grow as conversations go on."""
+        return append_only(self.renderer)
 
     def conversations(self, rows: pa.Table) -> list[list[dict[str, Any]] | None] | None:
         """Return the conversation of each row; None for one that can't be read, whose error rendering raises."""
@@ -118,7 +145,7 @@ class ChatEngine(TemplateEngine):
         rows = self._with_answers(rows, 0, {})
         for value in to_pylist(conversations_as_texts(rows, self.column).column(0)):
             try:
-                out.append(normalised(conversation_of(value)))
+                out.append(normalised(conversation_of(value), self.renderer.settings.turn_rules))
             except (ValueError, TypeError, AttributeError):
                 out.append(None)
         return out
@@ -129,10 +156,16 @@ class ChatEngine(TemplateEngine):
         table = rows.take(pa.array(numbers, pa.int64()))
         column = pa.array([_json_of(conversation) for conversation in conversations], pa.large_string())
         table = table.set_column(table.column_names.index(self.column), self.column, column)
-        # These conversations have their answers already.
-        engine = self._changed(self.renderer, None)
+        # These conversations have their answers and the other names of roles already.
+        engine = self._changed(self._without_names, None)
         parts: list[Any] = list(engine.begin(RenderOptions(errors="column"), None).parts(table, 0))
         return [text for part in parts for text in part.prompts.to_pylist()]
+
+    @cached_property
+    def _without_names(self) -> ChatRenderer:
+        """A renderer of messages whose roles have their other names already."""
+        renderer = self.renderer
+        return ChatRenderer(replace(renderer.settings, roles={})) if renderer.settings.roles else renderer
 
     def marked(self) -> ChatEngine:
         """Make an engine whose texts have marks around the texts of `{% generation %}` blocks."""
@@ -185,6 +218,7 @@ class ChatEngine(TemplateEngine):
                 f"{did_you_mean(self.column, names) or '; name it by column='}"
             )
             raise render_error("missing_column", message, column=self.column)
+        self.renderer.argument_columns(names)
         return super().request_fields(schema)
 
     def texts(
@@ -192,7 +226,7 @@ class ChatEngine(TemplateEngine):
     ) -> Iterator[Texts]:
         unanswered: FailedRows | None = None if failed is None else {}
         table = self._with_answers(table, first, unanswered)
-        yield from self.renderer.texts(table, self.column, first, self.strings, counts, failed, origins)
+        yield from self.renderer.texts(table, self.column, first, self.strings, counts, failed, origins, self._refused)
         if failed is not None:
             failed |= unanswered or {}
         self.last_run = counts
@@ -233,10 +267,15 @@ class ChatEngine(TemplateEngine):
             source = source[:_LONGEST_SHOWN_SOURCE] + "…"
         given = {**vars(settings), **self.state(), "continue_final_message": settings.continued or False}
         arguments = [f"{name}={given[name]!r}" for name, default in _DEFAULTS.items() if given[name] != default]
+        if settings.system is not None:
+            role = "no system role" if self.renderer.merges_system else "a system role"
+            arguments.append(f"system={settings.system!r} <the template has {role}>")
         for name, value in (("tools", settings.tools), ("documents", settings.documents)):
             if value is not None:
                 arguments.append(f"{name}=<{len(value)}>")
         if settings.now is not None:
             arguments.append(f"now={settings.now!r}")
+        if settings.argument_columns is not None:
+            arguments.append(f"argument_columns={settings.argument_columns!r}")
         arguments += [f"{name}={value!r}" for name, value in settings.variables.items()]
         return ", ".join([repr(source), *arguments])

@@ -28,13 +28,14 @@ from promptpress._engine.rendering import Part, sample_numbers
 from promptpress._engine.table_engine import TableRenderer, engine_of
 from promptpress._engine.template_engine import with_nulls
 from promptpress._errors.errors import render_error, row_error_text, template_error
+from promptpress._errors.left_out import LeftOut
 from promptpress._jinja.chat.chat_renderer import ChatRenderer
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.run import JinjaRun, spans_type
 from promptpress.typing import StringLayout
 
 _ROLES = {"HUMAN": "user", "BOT": "assistant", "SYSTEM": "system"}
-_COLUMN, _ANSWER, _CONTENT = "messages", "answer", "content"
+_COLUMN, _ANSWER, _CONTENT = "promptpress.messages", "promptpress.answer", "content"
 _Span = Mapping[str, Any]
 
 
@@ -103,6 +104,15 @@ class ChatStage:
         """The settings that decide the texts."""
         return self._texts.chat_settings
 
+    def refuse_left_out(self, codes: frozenset[str]) -> None:
+        """Refuse rows of which the template leaves out what assistants say."""
+        self._texts.refuse_left_out(codes)
+
+    @property
+    def missing_tokens(self) -> list[str]:
+        """The special tokens that the template writes, and that nothing gives."""
+        return self._texts.missing_tokens
+
     def settings(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """The settings of a renderer whose messages are made into texts."""
         if settings["output"] == "openai":
@@ -131,7 +141,9 @@ class ChatStage:
         times: int,
         options: RenderOptions,
         samples: pa.Table | None = None,
+        *,
         column: str | None = None,
+        lacking: LeftOut | None = None,
     ) -> Part:
         """Return requests with texts in the place of their messages.
 
@@ -141,6 +153,7 @@ class ChatStage:
             options: What is asked for.
             samples: The samples of the part, which hold the answers; None if there are none.
             column: The column that the requests come from as they are; None if a template has made them.
+            lacking: Takes what the template leaves out, by the numbers of the samples; None: nothing is counted.
 
         """
         refused: dict[int, str] | None = {} if options.collects_errors else None
@@ -150,15 +163,19 @@ class ChatStage:
         )
         try:
             table = pa.table({_COLUMN: _conversations(part.prompts, refused)})
-            if self.answer is not None and samples is not None:
-                table = table.append_column(_ANSWER, self._answers(part, times, samples))
-            parts: list[Any] = list(self._texts.begin(of_texts, None).parts(table, 0))
+            if samples is not None:
+                table = self._with_columns(table, part, times, samples)
+            run = self._texts.begin(of_texts, None)
+            parts: list[Any] = list(run.parts(table, 0))
             texts = one_array([each.prompts for each in parts])
+            if lacking is not None:
+                of_requests = sample_numbers(part, times)
+                lacking.add_all(run.lacking.renumbered(lambda row: int(of_requests[row].as_py())))
             _check_limits(texts, self._limits, refused)
         except RenderError as error:
             row = None if error.row is None else int(sample_numbers(part, times)[error.row].as_py())
-            of_answer = self.answer if error.column == self.answer else None
-            raise render_error(error.code, error.message, row, of_answer) from error.__cause__
+            column = None if error.column in (_COLUMN, _ANSWER) else error.column
+            raise render_error(error.code, error.message, row, column) from error.__cause__
         self._engine.last_run = self._texts.last_run
         errors = None
         if refused is not None:
@@ -177,10 +194,29 @@ class ChatStage:
             spans = self._spans(part, texts, parts, answers, column, is_detailed=detail)
         return Part.of(part, texts, errors, spans=spans)
 
-    def _answers(self, part: RenderedRows | Part, times: int, samples: pa.Table) -> pa.ChunkedArray:
-        """Return the text of each request's answer."""
-        texts = answer_texts(samples, str(self.answer), part.start)
-        return pa.chunked_array(take_rows(texts, pc.subtract(sample_numbers(part, times), part.start)), texts.type)
+    @property
+    def required_columns(self) -> list[str]:
+        """The columns of samples that the template surely reads."""
+        return [*([] if self.answer is None else [self.answer]), *self._engine.required_columns[1:]]
+
+    def columns(self, present: Sequence[str]) -> list[str]:
+        """Return the columns of arguments among those of a table: what the template doesn't read of them is counted."""
+        renderer = self._engine.renderer
+        return list(dict.fromkeys([*renderer.argument_columns(present).values(), *renderer.unread_columns(present)]))
+
+    def _with_columns(
+        self, conversations: pa.Table, part: RenderedRows | Part, times: int, samples: pa.Table
+    ) -> pa.Table:
+        """Return conversations with the answer and the arguments of each one's sample."""
+        names = self.columns(samples.column_names)
+        columns = [(samples.schema.field(name), samples.column(name)) for name in names]
+        if self.answer is not None:
+            texts = answer_texts(samples, self.answer, part.start)
+            columns.append((pa.field(_ANSWER, texts.type), texts))
+        rows = pc.subtract(sample_numbers(part, times), part.start) if columns else None
+        for field, column in columns:
+            conversations = conversations.append_column(field, pa.chunked_array(take_rows(column, rows), field.type))
+        return conversations
 
     def of_users(self, texts: list[str]) -> list[str]:
         """Return the texts that the template makes of conversations of one message of the user."""
@@ -432,7 +468,8 @@ def _composed(
         if offset is None:
             source = "chat_template" if span["path"] == "role" else span["source"]
             source = "computed" if source == "field" else source
-            yield {**location, "start": start, "end": end, "source": source}
+            of_argument = {"column": span["column"]} if source == "argument" else {}
+            yield {**location, **of_argument, "start": start, "end": end, "source": source}
             continue
         position = 0
         for stretch, length in _stretches(conversation.sources[number], of_messages):

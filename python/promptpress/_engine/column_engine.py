@@ -18,7 +18,8 @@ from promptpress._engine.options import RenderOptions
 from promptpress._engine.rendering import Part, Run
 from promptpress._engine.table_engine import StreamRenderer, TableEngine
 from promptpress._errors.errors import render_error, row_error_text
-from promptpress._jinja.chat.conversations import as_openai, conversation_of
+from promptpress._jinja.chat.conversations import conversation_of
+from promptpress._jinja.chat.roles import as_openai
 
 
 class ColumnEngine(TableEngine):
@@ -109,7 +110,7 @@ class _ColumnRun(Run):
             if is_json(field):
                 prompts = _of_json(chunk, self._column, first, failed)
             elif _is_sharegpt(chunk.type):
-                prompts = _as_json(chunk)
+                prompts = _as_json(chunk, self._column, first, failed)
             if chunk.null_count:
                 nulls = (row for row, is_null in enumerate(chunk.is_null().to_pylist(), first) if is_null)
                 failed |= {row: render_error("null_value", "it has no prompt", row, self._column) for row in nulls}
@@ -137,15 +138,20 @@ def _is_sharegpt(kind: pa.DataType) -> bool:
     return "from" in _fields_of(kind)
 
 
-def _as_json(column: pa.Array) -> pa.Array:
+def _as_json(column: pa.Array, name: str, first_row: int, failed: dict[int, RenderError]) -> pa.Array:
+    """Return ShareGPT's conversations as the JSON of messages; `failed` gets rows with a call that isn't JSON."""
     texts: list[str | None] = []
     conversations: list[Any] = to_pylist(column)
-    for conversation in conversations:
+    for row, conversation in enumerate(conversations, first_row):
         if conversation is None:
             texts.append(None)
             continue
         messages = [{key: value for key, value in message.items() if value is not None} for message in conversation]
-        texts.append(json.dumps([as_openai(message) for message in messages], ensure_ascii=False))
+        try:
+            messages = [as_openai(message, number) for number, message in enumerate(messages)]
+        except RenderError as error:
+            failed[row] = render_error(error.code, error.message, row, name)
+        texts.append(None if row in failed else json.dumps(messages, ensure_ascii=False))
     return pa.array(texts, pa.large_string())
 
 
@@ -156,7 +162,7 @@ def _check_messages(conversation: list[Any]) -> None:
     for number, message in enumerate(conversation):
         if not isinstance(message, dict):
             raise ValueError(f"message {number} is {message!r}, and no object")
-        openai = as_openai(message)
+        openai = as_openai(message, number)
         content = openai.get("content")
         if not isinstance(openai.get("role"), str):
             raise ValueError(f"message {number} has no role")

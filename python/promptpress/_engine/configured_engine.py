@@ -31,6 +31,7 @@ from promptpress._engine.options import RenderOptions, with_distinct_names
 from promptpress._engine.rendering import RenderedLines, Run, rendered_lines
 from promptpress._engine.table_engine import CHOSEN_EXAMPLES, TableEngine, TableRenderer, engine_of
 from promptpress._errors.errors import FilledValuesWarning, callers_level, render_error, template_error
+from promptpress._errors.left_out import LeftOut
 from promptpress.typing import ArrowArrayExportable, ArrowStreamExportable
 
 if TYPE_CHECKING:
@@ -176,7 +177,8 @@ class ConfiguredEngine(TableEngine):
 
     @property
     def required_columns(self) -> list[str]:
-        return self.configuration.required_columns()
+        of_chat = [] if self.chat is None else self.chat.required_columns
+        return list(dict.fromkeys([*self.configuration.required_columns(), *of_chat]))
 
     @property
     def writes_json(self) -> bool:
@@ -254,6 +256,14 @@ class ConfiguredEngine(TableEngine):
     def labels(self) -> list[Any] | None:
         return self.core.labels
 
+    def refuse_left_out(self, codes: frozenset[str]) -> None:
+        if self.chat is not None:
+            self.chat.refuse_left_out(codes)
+
+    @property
+    def missing_tokens(self) -> list[str]:
+        return [] if self.chat is None else self.chat.missing_tokens
+
     def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> ConfiguredRun:
         counts = self._counts_filled_values
         parts = self.configuration, self.chat
@@ -276,7 +286,7 @@ class ConfiguredEngine(TableEngine):
             self._last_run = run
 
     def _counts_of(self, run: ConfiguredRun) -> LastRun:
-        return LastRun.of(run.position, run.samples, run.errors, self._row_number_in(run))
+        return LastRun.of(run.position, run.samples, run.errors, self._row_number_in(run), run.lacking)
 
     @property
     def last_run(self) -> LastRun | None:  # type: ignore[override]  # nobody else sets it
@@ -345,7 +355,8 @@ class ConfiguredEngine(TableEngine):
         """Return the columns that requests may show; values may bring in any, if they are looked into."""
         if self.settings["substitution"] == "harness":
             return names
-        read = {*self.required_columns, self.core.index_column, self.core.label_column}
+        of_chat = [] if self.chat is None else self.chat.columns(names)
+        read = {*self.required_columns, *of_chat, self.core.index_column, self.core.label_column}
         return [name for name in names if name in read]
 
     def refuse_chat(self, what: str) -> None:
@@ -376,9 +387,13 @@ class ConfiguredEngine(TableEngine):
             warn_of_no_rows(position.rows)
         self._report(LastRun.of(position, position.rows, row_number=self.row_number))
 
-    def prompts(self, part: _core.RenderedRows, times: int) -> pa.Array:
-        """Return the requests of a part, as they come out."""
-        return part.prompts if self.chat is None else self.chat.finished(part, times, RenderOptions.of(())).prompts
+    def prompts(
+        self, part: _core.RenderedRows, times: int, samples: pa.Table, lacking: LeftOut | None = None
+    ) -> pa.Array:
+        """Return the requests of a part of samples; `lacking` takes what a chat template leaves out."""
+        if self.chat is None:
+            return part.prompts
+        return self.chat.finished(part, times, RenderOptions.of(()), samples, lacking=lacking).prompts
 
     def converse(self, samples: pa.Table) -> Conversation:
         """Begin conversations, as `Renderer.converse`."""

@@ -90,7 +90,8 @@ class ConfiguredRun(Run):
                 yield outcomes.pop()
             else:
                 part = outcomes.pop()
-                yield self.chat.finished(part, self.times, options, samples.slice(part.start - first, part.rows))
+                rows = samples.slice(part.start - first, part.rows)
+                yield self.chat.finished(part, self.times, options, rows, lacking=self.lacking)
 
 
 @dataclass(frozen=True)

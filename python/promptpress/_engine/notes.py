@@ -24,6 +24,7 @@ from promptpress._errors.errors import (
     counted,
     template_error,
 )
+from promptpress._errors.left_out import LeftOut
 
 _MISSPELT_COLUMNS = b"promptpress.misspelt_columns"
 _MAX_COLUMNS = 3
@@ -88,6 +89,7 @@ class LastRun:
         errors: The samples that couldn't be rendered, under `errors="column"` or `"skip"`: their number is
             `errors.rows`, and `errors.first` has the first three with their messages.
         tokens: The requests by what has encoded them; None if nobody asked for tokens.
+        lacking: What the chat template has left out, of which `left_out` is the table.
 
     >>> LastRun(2, 17, ("q",), samples=5000).message.partition("; ")[0]
     "in 2 of 5,000 rows, values were filled in as templates, first in row 17, column 'q'"
@@ -101,16 +103,28 @@ class LastRun:
     samples: int = 0
     errors: RowErrors = field(default_factory=RowErrors)
     tokens: EncodedRequests | None = None
+    lacking: LeftOut = field(default_factory=LeftOut, repr=False)
 
     @classmethod
     def of(
-        cls, state: StreamState, samples: int, errors: RowErrors | None = None, row_number: Callable[[int], int] = int
+        cls,
+        state: StreamState,
+        samples: int,
+        errors: RowErrors | None = None,
+        row_number: Callable[[int], int] = int,
+        lacking: LeftOut | None = None,
     ) -> LastRun:
         """Return what the state of a run has counted."""
         rows, first, is_partial = state.filled
         first_row, columns = (row_number(first[0]), first[1]) if first is not None else (None, [])
         errors = RowErrors() if errors is None else errors.renumbered(row_number)
-        return cls(rows, first_row, tuple(columns), is_partial, samples, errors)
+        lacking = LeftOut() if lacking is None else lacking.renumbered(row_number)
+        return cls(rows, first_row, tuple(columns), is_partial, samples, errors, lacking=lacking)
+
+    @property
+    def left_out(self) -> pa.Table:
+        """What the chat template has left out: a table of `code`, `rows`, `first_row` and `place`."""
+        return self.lacking.table()
 
     @property
     def message(self) -> str:

@@ -18,6 +18,7 @@ from promptpress._config.configuration import Configuration
 from promptpress._core import RenderedRows
 from promptpress._engine.options import RenderOptions
 from promptpress._errors.errors import RowErrors, render_error
+from promptpress._errors.left_out import LeftOut
 
 _BLOCK_BYTES = 16 << 20
 """About so much is rendered at a time: the memory of lines that have been written is used again while it is near."""
@@ -86,6 +87,8 @@ class Run(ABC):
         """The number of samples that were rendered so far."""
         self.errors = RowErrors()
         """The samples that couldn't be rendered, if the run goes on after them."""
+        self.lacking = LeftOut()
+        """What a chat template has left out, by the numbers of samples in the run."""
 
     @property
     def writes_json(self) -> bool:

@@ -44,6 +44,13 @@ class StagedEngine(TableEngine):
     def chat_settings(self) -> ChatSettings:
         return self.chat.chat_settings
 
+    def refuse_left_out(self, codes: frozenset[str]) -> None:
+        self.chat.refuse_left_out(codes)
+
+    @property
+    def missing_tokens(self) -> list[str]:
+        return self.chat.missing_tokens
+
     @property
     def chat_template(self) -> TableRenderer[Any] | None:
         template: TableRenderer[Any] = self.chat.template
@@ -51,8 +58,11 @@ class StagedEngine(TableEngine):
 
     @property
     def required_columns(self) -> list[str]:
-        answer = [] if self.chat.answer is None else [self.chat.answer]
-        return list(dict.fromkeys([*self.inner.required_columns, *answer]))
+        return list(dict.fromkeys([*self.inner.required_columns, *self.chat.required_columns]))
+
+    def columns_read(self, names: list[str]) -> list[str]:
+        read = {*self.required_columns, *self.inner.columns_read(names), *self.chat.columns(names)}
+        return [name for name in names if name in read]
 
     @property
     def value_reading(self) -> ValueReading:
@@ -92,6 +102,7 @@ class StagedEngine(TableEngine):
         self.last_run = self.chat.last_run
         if self.last_run is not None:
             self.last_run.errors = run.errors.renumbered(self._row_number_in(run))
+            self.last_run.lacking = run.lacking.renumbered(self._row_number_in(run))
 
     def fingerprint(self) -> str:
         from promptpress._config.fingerprint import of_staged  # noqa: PLC0415 - seldom asked for
@@ -146,4 +157,4 @@ class _StagedRun(Run):
         column = inner.column if isinstance(inner, ColumnEngine) else None
         for part in self._inner.parts(table, first, single=single):
             rows = table.slice(part.start - first, part.rows)
-            yield self._engine.chat.finished(part, self.times, self._options, rows, column)
+            yield self._engine.chat.finished(part, self.times, self._options, rows, column=column, lacking=self.lacking)

@@ -6,6 +6,7 @@ the same for configurations, Jinja templates and chat templates, and stands here
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -21,7 +22,7 @@ from promptpress._config.tokenizer import EncodedRequests
 from promptpress._engine.notes import MisspeltColumn, SchemaWarnings, warn_of_no_rows, with_misspelt_columns
 from promptpress._engine.options import RenderOptions, indexed_schema, kept_schema, with_distinct_names
 from promptpress._engine.rendering import Run, rendered_batch, rendered_batches, rendered_table
-from promptpress._errors.errors import template_error
+from promptpress._errors.errors import LeftOutWarning, callers_level, template_error
 from promptpress.typing import StreamLike, TableLike
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class TableEngine(ABC):
         self.warnings = SchemaWarnings()
         self.reports_runs = True
         """True if something is said when a run has ended, such as that nothing was rendered."""
+        self._has_told_left_out = False
 
     # What a kind of renderer says of itself.
 
@@ -97,6 +99,11 @@ class TableEngine(ABC):
     def chat_template(self) -> TableRenderer[Any] | None:
         """The chat template after what else renders the requests; None if there is none."""
         return None
+
+    @property
+    def missing_tokens(self) -> list[str]:
+        """The special tokens that begin a text, that the chat template writes, and that nothing gives."""
+        return []
 
     @abstractmethod
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
@@ -210,6 +217,9 @@ class TableEngine(ABC):
         """Return the conversation of each row, as a chat template sees it; None if rows have none."""
         return None
 
+    def refuse_left_out(self, codes: frozenset[str]) -> None:  # noqa: B027 - most have no chat template
+        """Refuse rows of which a chat template leaves out what assistants say, given the codes of what is refused."""
+
     # What is the same for all of them.
 
     def output_schema(self, schema: pa.Schema, options: RenderOptions) -> pa.Schema:
@@ -253,9 +263,13 @@ class TableEngine(ABC):
             self.last_run = replace(self.last_run, tokens=tokens)
 
     def ended(self, run: Run, *, is_batch: bool = False) -> None:
-        """Say what is to be said when a run has ended: here, that there was nothing to render."""
+        """Say what is to be said when a run has ended: that there was nothing to render, or what was left out."""
         if self.reports_runs and not is_batch:
             warn_of_no_rows(run.first + run.samples)
+        text = run.lacking.renumbered(self._row_number_in(run)).warning(run.samples * run.times)
+        if text and self.reports_runs and not (is_batch and self._has_told_left_out):
+            self._has_told_left_out = True
+            warnings.warn(text, LeftOutWarning, stacklevel=callers_level())
 
     def _row_number_in(self, run: Run) -> Callable[[int], int]:
         """Return what gives the number of a row in messages, for its place in a run."""

@@ -127,6 +127,7 @@ class TemplateEngine(TableEngine):
         super().ended(run, is_batch=is_batch)
         if self.last_run is not None:
             self.last_run.errors = run.errors.renumbered(self._row_number_in(run))
+            self.last_run.lacking = run.lacking.renumbered(self._row_number_in(run))
 
     @abstractmethod
     def texts(
@@ -156,7 +157,7 @@ class _TemplateRun(Run):
         self._engine = engine
         self._origins = origins
         self._errors = errors
-        self._counts = JinjaRun()
+        self._counts = JinjaRun(lacking=self.lacking)
 
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[Part]:
         if self._errors:

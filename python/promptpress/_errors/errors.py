@@ -55,6 +55,10 @@ class FilledValuesWarning(PromptWarning):
     """Warning that rendering has changed data: values were filled in as templates, as harnesses do."""
 
 
+class LeftOutWarning(PromptWarning):
+    """Warning that a chat template has left out what conversations hold: messages, calls of tools, or arguments."""
+
+
 class NothingRenderedWarning(PromptWarning):
     """Warning that there was nothing to render: the samples have no rows."""
 

@@ -19,6 +19,7 @@ from promptpress._arrow.json_columns import holds_json
 from promptpress._arrow.python_values import with_exact_types
 from promptpress._config.tokenizer import EncodedRequests
 from promptpress._errors.errors import ABOUT_THE_TABLE, RowErrors, of_row, render_error
+from promptpress._errors.left_out import LeftOut
 from promptpress._jinja.traced_values import (
     COMPUTED,
     TEMPLATE,
@@ -188,7 +189,8 @@ class JinjaRun:
     """Counts the rows of a table or stream by what rendered them.
 
     `checked` are rows of `compiled` that Jinja2 rendered too, to compare; `reasons` say why Jinja2 rendered rows, with
-    the number of rows; `errors` are rows that couldn't be rendered; `tokens` is None if nobody asked for tokens.
+    the number of rows; `errors` are rows that couldn't be rendered; `tokens` is None if nobody asked for tokens;
+    `argument_columns` are the columns that arguments of a chat template came from.
     """
 
     rows: int = 0
@@ -198,6 +200,13 @@ class JinjaRun:
     reasons: dict[str, int] = field(default_factory=dict)
     errors: RowErrors = field(default_factory=RowErrors)
     tokens: EncodedRequests | None = None
+    argument_columns: dict[str, str] = field(default_factory=dict)
+    lacking: LeftOut = field(default_factory=LeftOut, repr=False)
+
+    @property
+    def left_out(self) -> pa.Table:
+        """What the chat template has left out: a table of `code`, `rows`, `first_row` and `place`."""
+        return self.lacking.table()
 
     def add(self, other: JinjaRun) -> None:
         """Add the counts of another part of the same stream."""
@@ -205,8 +214,10 @@ class JinjaRun:
         self.compiled += other.compiled
         self.jinja2 += other.jinja2
         self.checked += other.checked
+        self.argument_columns |= other.argument_columns
         for reason, rows in other.reasons.items():
             self.reasons[reason] = self.reasons.get(reason, 0) + rows
+        self.lacking.add_all(other.lacking)
 
 
 def render_rows(
@@ -218,7 +229,8 @@ def render_rows(
     rows take the first program.
     """
     if any(program is not None for program in programs):
-        return _core.render_jinja(list(programs), which, table, strings, reference)
+        arrays, bails, _, _ = _core.render_jinja(list(programs), which, table, strings, reference)
+        return arrays, bails
     arrays = []
     for start in range(0, len(table), _BLOCK):
         arrays += _array(reference(list(range(start, min(start + _BLOCK, len(table))))), strings)

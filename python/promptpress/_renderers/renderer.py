@@ -105,6 +105,8 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         system: The short form, for a template that is a text: a system message before it. Prompts are messages then.
             The short form doesn't go with the words of a harness (`ice_template`, `retriever`, `reader`, `inferencer`,
             `meta_template`), and its values are left alone.
+        optional_system: The short form: whether the system message is left out of a row if a column in it is null, or
+            if it is empty. In a list of messages, `"optional": True` says so of any message.
         shots: The short form: how many of the `examples` stand before each prompt. They are rendered by the same
             template. With a chat output they are turns of the user and the assistant.
         output_column: The short form: the column of the answers. Examples show it; the question doesn't.
@@ -169,6 +171,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         *,
         unknown: Unknown | None = None,
         system: str | None = None,
+        optional_system: bool = False,
         shots: int = 0,
         output_column: str | None = None,
         seed: int | None = None,

@@ -34,7 +34,8 @@ def engine_of_arguments(arguments: Mapping[str, Any]) -> ConfiguredEngine:
     chat_template = settings.pop("chat_template")
     budget = {name: settings.pop(name) for name in _NO_BUDGET}
     # Those of the short form that weren't given are None.
-    words = {name: settings.pop(name) or None if name == "shots" else settings.pop(name) for name in SHORT_WORDS}
+    words = {name: settings.pop(name) for name in SHORT_WORDS}
+    words |= {name: words[name] or None for name in ("optional_system", "shots")}
     shot_names: dict[str, str] = {}
     if tokenizer is not None and isinstance(settings["names"], Mapping):
         # The core knows the names of its own columns.

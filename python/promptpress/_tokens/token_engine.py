@@ -163,6 +163,9 @@ class TokenEngine(TableEngine):
             return "answer= names a column of answers"
         return "an audit with mask= lists them"
 
+    def refuse_left_out(self, codes: frozenset[str]) -> None:
+        self.inner.refuse_left_out(codes)
+
     def shot_columns(self, part: RenderedRows | Part) -> list[Any]:
         """Return the columns of a budget, of some requests of the other engine."""
         return list(part.more[: len(self._shot_fields)]) if isinstance(part, Part) else []

@@ -23,6 +23,7 @@ from promptpress._engine.ordered_rendering import ordered_batches
 from promptpress._engine.rendering import Part, RenderedLines, Run, sample_numbers
 from promptpress._engine.spans import fitted_sample
 from promptpress._engine.table_engine import TableEngine, TableRenderer, engine_of
+from promptpress._errors.left_out import LeftOut
 from promptpress._jinja.chat.conversations import REASONING
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "ConfiguredEngine",
     "ConfiguredRenderer",
     "ExampleChoices",
+    "LeftOut",
     "Part",
     "PromptColumn",
     "RenderOptions",

@@ -3,6 +3,7 @@
 from promptpress._errors.errors import (
     ABOUT_THE_TABLE,
     FilledValuesWarning,
+    LeftOutWarning,
     NothingRenderedWarning,
     RowError,
     callers_level,
@@ -21,6 +22,7 @@ __all__ = [
     "Choice",
     "FileError",
     "FilledValuesWarning",
+    "LeftOutWarning",
     "NothingRenderedWarning",
     "OutputError",
     "ReaderGoneError",

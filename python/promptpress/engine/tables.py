@@ -15,16 +15,19 @@ from promptpress._arrow.python_values import (
     without_json,
 )
 from promptpress._arrow.take import batch_rows, rows_in_any_order, spread_over_runs, take_rows
+from promptpress._jinja.chat.arguments import argument_texts, checked_columns
 
 __all__ = [
     "EXACT",
     "OF_HARNESS",
     "PROMPT_COLUMN",
     "ValueReading",
+    "argument_texts",
     "batch_rows",
     "bytes_of",
     "check_values",
     "checked",
+    "checked_columns",
     "column_of_prompts",
     "core_schema",
     "core_writes",

@@ -161,15 +161,17 @@ class Requests:
 class ConfiguredRequests(Requests):
     """The requests of some samples, as a configuration renders them."""
 
-    def __init__(self, subject: ConfiguredSubject, part: RenderedRows) -> None:
+    def __init__(self, subject: ConfiguredSubject, part: RenderedRows, samples: pa.Table) -> None:
         self._subject = subject
+        self._samples = samples
         self._is_json = subject.is_json
         self.part = part
 
     @shared_property
     def prompts(self) -> pa.Array:
         """The requests after a chat template."""
-        return self._subject.engine.prompts(self.part, self._subject.requests_per_sample)
+        subject = self._subject
+        return subject.engine.prompts(self.part, subject.requests_per_sample, self._samples, subject.lacking)
 
     @shared_property
     def samples(self) -> pa.Array:
@@ -385,7 +387,9 @@ class ConfiguredBatch(Batch):
         parts = core.render(self.core_table, self.subject.labels, state, False, self.python_text)
         more, _, is_partial = state.filled
         self._fills_values = more > filled or is_partial
-        return [ConfiguredRequests(self.subject, part) for part in parts]
+        samples = pa.Table.from_batches([self.samples])
+        slices = [samples.slice(part.start - self.first, part.rows) for part in parts]
+        return [ConfiguredRequests(self.subject, part, rows) for part, rows in zip(parts, slices, strict=True)]
 
     @property
     def may_fill_values(self) -> bool:

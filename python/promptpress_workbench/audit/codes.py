@@ -101,6 +101,10 @@ CODES: dict[str, Code] = {
         "a value has a text in it that is a control token of well-known models",
         "remove or escape it, if the model has it; tokenizer= says which tokens it has",
     ),
+    "arguments_encoded_twice": _warning(
+        "the arguments of a tool call are a JSON text, which the template writes as JSON once more: in quotes, escaped",
+        "decode_arguments=True (--decode-arguments) decodes them, or have objects in the data",
+    ),
     "null_value": _warning(
         "a value that the prompt shows is null, which comes out as the word None",
         "fill the nulls, or leave the rows out",
@@ -208,6 +212,36 @@ CODES: dict[str, Code] = {
     "straddling_token": _info(
         "a token holds text of the template and of data, so that the data decide how the template's text is encoded",
         "nothing, if the model is used to it; a template with a line feed or a control token there has no such token",
+    ),
+    # what a chat template leaves out
+    "message_left_out": _error(
+        "the chat template leaves out what a message says: no byte of it is in the prompt",
+        "leave these rows out, rename the role by roles=, or take a template that writes such messages",
+    ),
+    "tool_call_left_out": _error(
+        "the chat template leaves out an assistant's call of a tool",
+        "take a template that writes calls, also beside a text, or leave these rows out",
+    ),
+    "tools_left_out": _error(
+        "the chat template leaves out the tools that it is given",
+        "take a template that reads tools, or give none",
+    ),
+    "documents_left_out": _error(
+        "the chat template leaves out the documents that it is given",
+        "take a template that reads documents, or put them into a message",
+    ),
+    "bos_missing": _warning(
+        "the chat template writes bos_token, which nothing gives, so that the prompt lacks it",
+        "give bos_token=, or ChatTemplate.from_tokenizer a folder that has it",
+    ),
+    "reasoning_left_out": _info(
+        "the chat template leaves out an assistant's reasoning, as many do of earlier turns",
+        "nothing, if the model is served so",
+    ),
+    "name_left_out": _info("the chat template leaves out the name of who speaks", "nothing, unless names matter"),
+    "role_unknown_to_template": _info(
+        "the chat template leaves out messages of a role that it never names",
+        'rename it: roles={"developer": "system"}',
     ),
     # columns
     "unused_column": _info(

@@ -30,11 +30,12 @@ from promptpress_workbench.audit.configuration import LastRole, Notes, Roles, Un
 from promptpress_workbench.audit.findings import Finding, findings_html, table_of
 from promptpress_workbench.audit.good_rows import UNRENDERABLE, GoodRows
 from promptpress_workbench.audit.leaks import Answers, OwnExamples
+from promptpress_workbench.audit.left_out import LeftOutParts
 from promptpress_workbench.audit.requests import EmptyPrompts, EqualLabels, EqualPrompts, Lengths
 from promptpress_workbench.audit.special_tokens import DoubleBos, MediaTags, SpecialTokens, TemplateTokens
 from promptpress_workbench.audit.subject import ConfiguredSubject, TemplateSubject, token_batches
 from promptpress_workbench.audit.tokens import Budgets, GrowingChats, TokenBorders, TrainedTokens
-from promptpress_workbench.audit.values import Nulls, OddCharacters, Placeholders
+from promptpress_workbench.audit.values import EncodedArguments, Nulls, OddCharacters, Placeholders
 from promptpress_workbench.prompts.preview import show_table
 from promptpress_workbench.prompts.prompt_source import take
 from promptpress_workbench.statistics.collect import open_samples, sliced
@@ -43,8 +44,8 @@ from promptpress_workbench.threads import Threads
 CHECKS: tuple[type[Check | ConfiguredCheck], ...] = (
     *(OwnExamples, Answers, Placeholders, TemplateTokens, MediaTags, SpecialTokens),
     *(EmptyPrompts, EqualPrompts, EqualLabels, Lengths, Budgets, DoubleBos, LastRole, Roles),
-    *(TrainedTokens, GrowingChats, TokenBorders),
-    *(Nulls, OddCharacters, Notes, UnusedColumns, UnknownOrigins),
+    *(LeftOutParts, TrainedTokens, GrowingChats, TokenBorders),
+    *(Nulls, EncodedArguments, OddCharacters, Notes, UnusedColumns, UnknownOrigins),
 )
 """Every check, in the order in which findings of equal severity are listed."""
 
@@ -140,6 +141,7 @@ def _template_batches(
             prompts = _rendered([part.prompts for part in parts], errors)
             spans = _rendered([part.spans for part in parts], errors) if has_spans else None
             yield TemplateBatch(subject, rows, first, prompts, spans)
+    subject.lacking = run.lacking.renumbered(good_rows.place)
 
 
 def _rendered(arrays: Sequence[pa.Array], errors: pa.Array) -> pa.Array:

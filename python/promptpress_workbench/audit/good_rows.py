@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
@@ -64,6 +64,10 @@ class GoodRows:
     def number(self, row: int) -> int:
         """Return the number in the data of a row of the checks."""
         return self._row_number(row if self.has_gaps else row + bisect_right(self._before, row))
+
+    def place(self, row: int) -> int:
+        """Return the number that checks know a row by, for its number among all samples."""
+        return row - bisect_left(range(len(self._before)), row, key=lambda index: self._before[index] + index)
 
     def findings(self) -> Iterator[Finding]:
         """Yield a finding for each kind of error."""

@@ -9,7 +9,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pyarrow as pa
-from promptpress.engine import ConfiguredEngine, RenderOptions, TableEngine, sample_numbers
+from promptpress.engine import ConfiguredEngine, LeftOut, RenderOptions, TableEngine, sample_numbers
 from promptpress.engine import core as _core
 from promptpress.engine.tables import core_schema, is_text
 from promptpress.engine.tables import lazy_compute as pc
@@ -145,6 +145,7 @@ class Subject:
 
     schema: pa.Schema
     labels: list[Any] | None = None
+    engine: TableEngine = field(kw_only=True)
     limits: Mapping[str, int] = field(default_factory=dict)
     """The most `bytes` and `tokens` of a prompt."""
     counter: LoadedTokenizer | None = None
@@ -156,6 +157,9 @@ class Subject:
     tokens: TokenBatches | None = None
     codes: frozenset[str] = frozenset()
     """The codes of the findings that are looked for."""
+
+    lacking: LeftOut = field(default_factory=LeftOut, init=False)
+    """What a chat template has left out of the requests so far."""
 
     is_json: bool = field(default=False, init=False)
     """True if requests are messages written as JSON."""
@@ -198,8 +202,6 @@ class Subject:
 class TemplateSubject(Subject):
     """A Jinja template, a chat template, or a column of prompts."""
 
-    engine: TableEngine = field(kw_only=True)
-
     def __post_init__(self) -> None:
         self.control_texts = self.engine.sources
         self.chat_settings = self.engine.chat_settings
@@ -207,8 +209,7 @@ class TemplateSubject(Subject):
 
     @property
     def template_columns(self) -> list[str]:
-        names = self.engine.required_columns
-        return [name for name in self.schema.names if name in names]
+        return self.engine.columns_read(self.schema.names)
 
 
 @dataclass
@@ -256,6 +257,7 @@ class ConfiguredSubject(Subject):
             names |= {*self.engine.required_columns, *_CONTENT} - {self.core.masked_column}
         if self._reads_chats:
             names |= set(self.input_columns)
+        names |= set() if self.engine.chat is None else set(self.engine.chat.columns(self.schema.names))
         return [name for name in self.schema.names if name in names and name != self.core.index_column]
 
     @cached_property

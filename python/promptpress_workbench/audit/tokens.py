@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -215,7 +214,6 @@ class GrowingChats(Check):
         self._engine = copy.copy(
             cast("ChatEngine", subject.engine)
         )  # whose runs leave the counts of the audit's own alone
-        self._run = self._engine.begin(RenderOptions(errors="column"), None)
         self._example = ""
 
     @classmethod
@@ -226,23 +224,20 @@ class GrowingChats(Check):
 
     def add(self, batch: Batch) -> None:
         """Render the conversations up to each turn of the assistant."""
-        conversations = self._engine.conversations(pa.Table.from_batches([batch.samples])) or []
-        texts: list[str] = []
+        samples = pa.Table.from_batches([batch.samples]).select(self._engine.required_columns)
+        conversations = self._engine.conversations(samples) or []
+        beginnings: list[list[dict[str, Any]]] = []
         rows: list[tuple[int, int | None, str]] = []
         for row, messages in enumerate(conversations):
             ends = [] if messages is None else _ends(messages)
             if messages is None or not ends:
                 continue
-            try:
-                texts += [json.dumps(messages[:end], ensure_ascii=False) for end in (None, *ends)]
-            except (TypeError, ValueError):  # a value without JSON, such as a date
-                continue
+            beginnings += [messages[:end] for end in (None, *ends)]
             rows += [(row, None, ""), *((row, end, messages[end - 1]["content"]) for end in ends)]
-        if not texts:
+        if not rows:
             return
-        table = pa.table({self._engine.column: pa.array(texts, pa.large_string())})
-        prompts = [text for part in self._run.parts(table, 0) for text in part.prompts.to_pylist()]
-        whole = ""
+        prompts = self._engine.texts_of(samples, [row for row, *_ in rows], beginnings)
+        whole: str | None = ""
         changes: dict[int, tuple[int, int]] = {}
         for (row, end, content), text in zip(rows, prompts, strict=True):
             if end is None:

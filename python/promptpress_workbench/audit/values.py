@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
 
 import pyarrow as pa
 from promptpress.engine import core as _core
+from promptpress.engine.tables import is_text, spread_over_runs
 from promptpress.engine.tables import lazy_compute as pc
-from promptpress.engine.tables import spread_over_runs
 
 from promptpress_workbench.audit.batch import Batch, Columns, ConfiguredBatch
 from promptpress_workbench.audit.check import Check, ConfiguredCheck, example_columns, findings_of_examples
-from promptpress_workbench.audit.findings import Finding, Rows, concatenated, finding_of, without
-from promptpress_workbench.audit.subject import ConfiguredSubject, Subject
+from promptpress_workbench.audit.findings import Finding, Rows, concatenated, finding_of, take_table, without
+from promptpress_workbench.audit.subject import ConfiguredSubject, Subject, TemplateSubject
 
 KINDS = (
     ("control_character", "a control character"),
@@ -75,6 +78,71 @@ def _nulls(column: pa.Array) -> pa.Array:
     if pa.types.is_dictionary(kind) and column.dictionary.null_count:
         return pc.or_(mask, pc.fill_null(column.dictionary.is_null().take(column.indices), True))
     return mask
+
+
+class EncodedArguments(Check):
+    """Arguments of tool calls that are JSON texts, and that a chat template writes as JSON strings."""
+
+    codes = ("arguments_encoded_twice",)
+    reads_requests = True
+
+    @classmethod
+    def applies_to(cls, subject: Subject) -> bool:
+        """Return true for a chat template that reads arguments of calls and doesn't get them decoded."""
+        settings = subject.chat_settings
+        if settings is None or settings.decode_arguments or not isinstance(subject, TemplateSubject):
+            return False
+        return any(name in settings.source for name in _OF_CALLS)
+
+    def add(self, batch: Batch) -> None:
+        assert isinstance(self._subject, TemplateSubject)
+        rows = _rows_with_arguments(batch.samples, self._subject.engine.required_columns[0])
+        if not len(rows):
+            return
+        conversations = self._subject.engine.conversations(take_table(pa.Table.from_batches([batch.samples]), rows))
+        prompts = batch.requests[0].prompts
+        twice = [
+            row
+            for row, messages in zip(rows.to_pylist(), conversations or (), strict=True)
+            if any(_is_encoded(text, prompts[row].as_py()) for text in _arguments(messages or ()))
+        ]
+        self._rows.add([batch.first + row for row in twice])
+
+    def findings(self) -> Iterator[Finding]:
+        message = "the arguments of a tool call are a JSON text, and the prompt has it in quotes and escaped"
+        yield finding_of("arguments_encoded_twice", message, self._rows)
+
+
+_OF_CALLS = ("tool_calls", "function_call")
+
+
+def _rows_with_arguments(samples: pa.RecordBatch, name: str) -> pa.Array:
+    """Return the rows of a column of conversations that may have tool calls."""
+    column = samples.column(samples.schema.get_field_index(name))
+    column = column.storage if isinstance(column, pa.ExtensionArray) else column
+    if is_text(column.type):
+        return pc.indices_nonzero(pc.fill_null(pc.match_substring(column, "arguments"), False)).cast(pa.int64())
+    may_have = any(name in str(column.type) for name in ("arguments", "value", "extension"))
+    return pa.array(range(len(column) if may_have else 0), pa.int64())
+
+
+def _arguments(messages: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the arguments of tool calls that are JSON texts of objects."""
+    for message in messages:
+        calls = message.get("tool_calls")
+        for call in [*(calls if isinstance(calls, list) else ()), message.get("function_call")]:
+            function = call.get("function", call) if isinstance(call, Mapping) else None
+            text = function.get("arguments") if isinstance(function, Mapping) else None
+            if isinstance(text, str) and text.lstrip().startswith("{"):
+                with suppress(ValueError, RecursionError):
+                    json.loads(text)
+                    yield text
+
+
+def _is_encoded(text: str, prompt: str) -> bool:
+    """Return true if a prompt has a text as the inside of a JSON string, and not as it is."""
+    forms = {json.dumps(text, ensure_ascii=is_ascii)[1:-1] for is_ascii in (False, True)}
+    return text not in prompt and any(form in prompt for form in forms)
 
 
 class OddCharacters(Check):

@@ -139,7 +139,7 @@ def overall_help() -> str:
     ]
     for purpose in dict.fromkeys(command.purpose for command in COMMANDS.values()):
         lines += ["", f"{purpose}:"]
-        lines += [f"  {name:13}{command.summary}" for name, command in COMMANDS.items() if command.purpose == purpose]
+        lines += [f"  {name:16}{command.summary}" for name, command in COMMANDS.items() if command.purpose == purpose]
     return "\n".join(
         [
             *lines,

@@ -336,7 +336,7 @@ _EXPORT = Command(
     ("data", "limit", "template", "answer", "chat_template", "tokenizer", "out", "model_name", "params"),
     (
         *("kind", *_SOURCES, *_RULES, *_ROWS, *_FORM_OPTIONS, *_BULK),
-        *("out", "keep", "order", "errors", "no_clobber", "cache_control", "strict"),
+        *("out", "keep", "order", "errors", "no_clobber", "cache_control", "strict", "allow"),
     ),
     f"""\
 FORM is one of
@@ -351,6 +351,8 @@ that render wrote, or conversations. The default of --output is openai, and text
         **_SKIPPED,
         **{name: {"help": _of_forms(name)} for name in _FORM_OPTIONS if name not in ("answer", "params", "mask")},
         **_help(
+            allow="train rows of which the chat template leaves out what an assistant says: message_left_out, "
+            "tool_call_left_out",
             answer="the column of answers: examples and the assistant's last message",
             model_name="the model's name for the API",
         ),
@@ -438,6 +440,25 @@ an error, else 6.
 """,
 )
 
+_CHECK_TEMPLATE = Command(
+    "check-template",
+    "check",
+    "say what a chat template reads and leaves out",
+    "promptpress_workbench.cli.check_template:check_template",
+    "DIR|FILE... [options]",
+    "Render small conversations, and print what a chat template reads, leaves out and refuses.",
+    "promptpress check-template chat_template.jinja",
+    ("chat_argument", "allow", "json", "verbose"),
+    ("paths", "chat_argument", "allow", "json", "verbose", "color", "quiet", "traceback"),
+    "Several templates get a line each. docs/check-template.md explains the facts and their codes.",
+    {"allow": {"help": "codes that are no findings: tools_left_out,message_left_out"}},
+    epilog="""\
+exit codes: 0 nothing that matters is left out, 1 a message, call or tool is left out or refused, or an unexpected
+error, 2 command line, 3 a template can't be read, 5 output, 130 interrupted, 143 terminated.
+""",
+    max_operands=None,
+)
+
 _FINGERPRINT = Command(
     "fingerprint",
     "check",
@@ -473,7 +494,7 @@ _COMPLETION = Command(
 COMMANDS: dict[str, Command] = {
     command.name: command
     for command in (
-        *(_RENDER, _TOKENIZE, _SHOW, _VIEW, _STATS, _DIFF, _AUDIT),
+        *(_RENDER, _TOKENIZE, _SHOW, _VIEW, _STATS, _DIFF, _AUDIT, _CHECK_TEMPLATE),
         *(_FINGERPRINT, _EXPORT, _JOIN, _VERIFY, _COMPLETION),
     )
 }

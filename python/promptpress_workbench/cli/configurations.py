@@ -38,7 +38,10 @@ from promptpress_workbench.files.read.samples import AnySamples, Samples, TableS
 
 MISSING_CONFIG = "neither CONFIG nor --template; one of them says what a prompt is"
 
-_WORDS = {"system": "system", "shots": "shots", "answer": "output_column", "shots_seed": "seed"}
+_WORDS = {
+    **{"system": "system", "optional_system": "optional_system"},
+    **{"shots": "shots", "answer": "output_column", "shots_seed": "seed"},
+}
 """The options that go with `--template` alone, and the words of the short form."""
 
 OPTIONS_OF_PLACES = {
@@ -79,8 +82,8 @@ def with_template(settings: Settings, read: Callable[[str], Config]) -> Callable
 
 def _option_of(path: str) -> str:
     """Return the option that gives what stands at a path of the short form; without one, the path itself."""
-    if path.startswith("prompt_template."):
-        return "--system" if ".begin[" in path else "--template"
+    if path.startswith(("prompt_template.", "prompt_template[")):
+        return "--system" if ".begin[" in path or path.startswith("prompt_template[0]") else "--template"
     return OPTIONS_OF_PLACES.get(path, path)
 
 
@@ -153,7 +156,10 @@ def renderer_of(
         examples = _NO_ROWS if selection.format_prompt is None else read_examples(None)
         options["examples"] = examples
     if settings.chat_template is not None:
-        options["chat_template"] = chat_template(settings)
+        # In OpenAI's form the configuration's messages have these names; else the chat template gives them.
+        names_roles = settings.output == "openai"
+        options["chat_template"] = chat_template(replace(settings, roles=None) if names_roles else settings)
+        options = {name: value for name, value in options.items() if name != "roles" or names_roles}
     if settings.tokenizer is not None:
         options |= {**settings.given(BUDGET_OPTIONS), "tokenizer": token_counter(settings.tokenizer)}
     elif (option := first_given(settings, BUDGET_OPTIONS)) is not None:

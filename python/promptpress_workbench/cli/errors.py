@@ -7,7 +7,15 @@ from enum import IntEnum
 
 from promptpress import ConfigError, DataError, RenderError, TemplateError
 from promptpress.engine.core import SETTINGS
-from promptpress.engine.errors import FileError, FilledValuesWarning, OutputError, ReaderGoneError, UsageError, reason
+from promptpress.engine.errors import (
+    FileError,
+    FilledValuesWarning,
+    LeftOutWarning,
+    OutputError,
+    ReaderGoneError,
+    UsageError,
+    reason,
+)
 
 from promptpress_workbench.cli.options import (
     BUDGET_OPTIONS,
@@ -35,6 +43,9 @@ _PHRASES = {
     "tokenizer= applies it": "--tokenizer FILE applies it",
     "fewshot_docs: shots are drawn": "--examples: shots are drawn",
     "name it by column=": "--column names it",
+    "argument_columns={} says": "--argument-column none says",
+    "argument_columns= names": "--argument-column names",
+    "argument_columns: ": "--argument-column: ",
     "name one by template=": "name one by --chat-argument template=NAME",
     "ChatTemplate renders such a column": "--chat-template FOLDER renders such a column",
     "ChatTemplate.from_tokenizer(FOLDER) with": "--chat-template FOLDER with",
@@ -108,7 +119,7 @@ def code_and_text(  # noqa: PLR0911 - a return for each kind of error
     if isinstance(error, (TemplateError, RenderError)):
         is_template = isinstance(error, TemplateError)
         return ExitCode.CONFIGURATION if is_template else ExitCode.DATA, in_options(str(error))
-    if isinstance(error, FilledValuesWarning):
+    if isinstance(error, (FilledValuesWarning, LeftOutWarning)):
         return ExitCode.CONFIGURATION, f"{in_options(str(error))} (--strict)"
     if isinstance(error, (KeyboardInterrupt, Terminated)):
         is_stdout = out in (STDOUT, *STDOUT_DEVICES)

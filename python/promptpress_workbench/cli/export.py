@@ -19,9 +19,11 @@ from promptpress.engine import PromptColumn, RenderedLines, RenderOptions, engin
 from promptpress.engine.core import LineLayout
 from promptpress.engine.errors import OutputError, UsageError, counted, did_you_mean, of_row, reason, render_error
 
+from promptpress_workbench.audit.codes import known_codes
 from promptpress_workbench.cli.arguments import alternative
 from promptpress_workbench.cli.configurations import held_warnings, in_options_of_template, report_notes, token_counter
 from promptpress_workbench.cli.errors import ExitCode
+from promptpress_workbench.cli.jinja_sources import argument_columns
 from promptpress_workbench.cli.lm_eval_tasks import is_task
 from promptpress_workbench.cli.options import first_given, option_name
 from promptpress_workbench.cli.output import keep_columns, refuse_clash, refuse_overwriting, write_prompts
@@ -55,6 +57,9 @@ _OPTIONS = {
     for option in dict.fromkeys(option for export in EXPORTS.values() for option in export.options)
 }
 """The options that only some exports have, each with those exports."""
+
+_TRAINED = frozenset({"message_left_out", "tool_call_left_out"})
+"""Codes of what assistants say, which no export for trainers leaves out in silence."""
 
 _CHATS = "/v1/chat/completions"  # the URL of chats, which have keys of caches
 _WORDS_OF_APIS = {"until": "stop", "max_gen_toks": "max_tokens"}
@@ -94,6 +99,7 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
     # Options other than --keep can name columns of the data, too.
     columns = [*_columns_of_options(arguments), *(("label", SAMPLE) if has_label_rows else ())]
     named = dict.fromkeys([*columns_of(arguments.custom_id or ""), *columns])
+    named |= dict.fromkeys(_argument_columns(settings, arguments))
     keep = [*kept, *(name for name in named if name in {*samples.schema.names} - {*outputs.names, *kept})]
     refuse_clash(renderer, samples.schema, keep, settings)
     form = _form(settings, renderer, samples, _prompt_field(renderer, outputs))
@@ -127,7 +133,15 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
 
         with _errors_of_options(arguments.kind), requests_of.numbered_errors():
             stream, prompt = RenderedStream(schema, batches), _prompt_field(renderer, outputs).name
-            done = _write(arguments, stream, prompt, form, path=settings.out, kept=kept)
+            done = _write(
+                arguments,
+                stream,
+                prompt,
+                form,
+                path=settings.out,
+                kept=kept,
+                argument_columns=argument_columns(settings),
+            )
         faults = _faults(settings, renderer, progress.rows)
     samples.close()
     if not settings.quiet:
@@ -202,7 +216,11 @@ def _writer_of(arguments: Namespace, renderer: AnyRenderer) -> AnyRenderer:
     trained = {} if arguments.mask is None else {"labels": True, "answer": arguments.answer}
     given = token_settings(arguments, **trained)
     tokens = {"tokenizer": token_counter(arguments.tokenizer), **given}
-    return TokenRenderer(token_engine(engine_of(renderer), tokens, RenderOptions()))
+    writer = TokenRenderer(token_engine(engine_of(renderer), tokens, RenderOptions()))
+    if "mask" in EXPORTS[arguments.kind].options:
+        allowed = known_codes(arguments.allow or (), "--allow")
+        engine_of(writer).refuse_left_out(_TRAINED - allowed)
+    return writer
 
 
 def _refuse_order(settings: Settings, *, has_sample: bool, is_unknown: bool) -> None:
@@ -283,6 +301,14 @@ def _columns_of_options(arguments: Namespace) -> list[str]:
     return [*(arguments.params_columns or {}).values(), *(name for name in named if name is not None)]
 
 
+def _argument_columns(settings: Settings, arguments: Namespace) -> list[str]:
+    """Return the columns of arguments that go into the requests of chats, as far as there are such columns."""
+    if EXPORTS[arguments.kind].writes != "requests" or _sends_texts(arguments):
+        return []
+    columns = argument_columns(settings)
+    return ["tools"] if columns is None else list(columns.values())
+
+
 def _refuse_unknown_columns(arguments: Namespace, data: list[str], table: list[str]) -> None:
     """Refuse columns that neither the data nor the rendered table have; the message lists all columns of the data."""
     columns = list(dict.fromkeys([*data, *table]))
@@ -318,6 +344,8 @@ def _sends_texts(arguments: Namespace) -> bool:
 def _source(settings: Settings, arguments: Namespace) -> tuple[AnyRenderer, AnySamples]:
     """Return what gives the prompts, and its samples."""
     sends_texts = _sends_texts(arguments)
+    if EXPORTS[arguments.kind].writes == "requests" and not sends_texts:
+        settings = replace(settings, argument_column=None)  # they are for the server's chat template
     if settings.chat_template is not None and not sends_texts and not is_task(settings.config):
         raise UsageError(f"--chat-template: {arguments.kind} {TAKES_MESSAGES}")
     if settings.template is None:
@@ -382,7 +410,14 @@ def _form(settings: Settings, renderer: AnyRenderer, samples: AnySamples, prompt
 
 
 def _write(
-    arguments: Namespace, stream: RenderedStream, prompt: str, form: Form | None, *, path: str, kept: list[str]
+    arguments: Namespace,
+    stream: RenderedStream,
+    prompt: str,
+    form: Form | None,
+    *,
+    path: str,
+    kept: list[str],
+    argument_columns: dict[str, str] | None,
 ) -> str:
     """Call the function of the export, which writes the rendered batches, and return a summary."""
     export = EXPORTS[arguments.kind]
@@ -406,6 +441,8 @@ def _write(
         return f"{counted(write_prompts(path, out, rows.schema, rows, None).rows, 'row')} in {path}"
     if export.writes == "conversations":
         options["keep"] = kept
+    if export.writes == "requests" and not _sends_texts(arguments):
+        options["argument_columns"] = argument_columns
     done = function(stream, path, **options)
     files = done.paths[0] if len(done.paths) == 1 else f"{len(done.paths)} files, {done.paths[0]} to {done.paths[-1]},"
     size = f"{done.bytes / 1e6:,.1f} MB" if done.bytes >= 1e6 else f"{done.bytes / 1e3:,.1f} kB"

@@ -39,15 +39,16 @@ _TEMPLATE_OPTIONS = ("environment", "fallback", "now")
 """Options of both kinds of templates; `strings` is one of configurations, too."""
 
 _JINJA_OPTIONS = ("jinja_option", "constant")
-_CHAT_OPTIONS = ("column", "add_generation_prompt")
-OF_CONFIGURATIONS = tuple(name for name in CONFIGURATION_OPTIONS if name not in ("strings", "tokenizer", "unknown"))
+_CHAT_OPTIONS = ("column", "add_generation_prompt", "system_merge", "decode_arguments")
+_OF_ALL = ("strings", "tokenizer", "unknown", "roles")
+OF_CONFIGURATIONS = tuple(name for name in CONFIGURATION_OPTIONS if name not in _OF_ALL)
 """Options that decide how a configuration is rendered, and that no template has."""
 
 
 def has_jinja_source(settings: Settings, allowed: Container[str] = ()) -> bool:
     """Return true if a Jinja template replaces CONFIG; refuse options of a configuration that aren't `allowed` then."""
     of_configurations = tuple(name for name in OF_CONFIGURATIONS if name not in allowed)
-    of_chats, config = (*_CHAT_OPTIONS, "chat_argument"), settings.config_name
+    of_chats, config = (*_CHAT_OPTIONS, "chat_argument", "argument_column"), settings.config_name
     if settings.jinja is None and settings.chat_template is None:
         goes_without = "column" if config is None else None  # it names the prompts of a rendered file, too
         names = [name for name in (*_TEMPLATE_OPTIONS, *of_chats) if name != goes_without]
@@ -58,7 +59,7 @@ def has_jinja_source(settings: Settings, allowed: Container[str] = ()) -> bool:
         if config is not None:
             raise UsageError(f"--jinja with {config}: one of them says what a prompt is")
         if settings.chat_template is None:
-            _refuse(settings, of_chats, "goes with --chat-template")
+            _refuse(settings, (*of_chats, "roles"), "goes with --chat-template")
         _refuse(settings, ("column",), "goes with conversations, and --jinja makes texts")
         _refuse(settings, of_configurations, "says how a configuration is rendered, and there is a Jinja template")
         return True
@@ -145,13 +146,25 @@ def _template_of_choices(settings: Settings, allowed: Container[str]) -> JinjaTe
 
 def chat_template(settings: Settings) -> ChatTemplate:
     """Make the chat template of `--chat-template`, with its arguments."""
-    path, names = str(settings.chat_template), (*_CHAT_OPTIONS, *_TEMPLATE_OPTIONS, "strings")
+    path, names = str(settings.chat_template), (*_CHAT_OPTIONS, *_TEMPLATE_OPTIONS, "strings", "roles")
     if not Path(path).exists():
         raise ConfigError(f"--chat-template {path}: no such file or folder")
     options = _named_values("--chat-argument", settings.chat_argument, names) | settings.given(names)
+    if options.pop("system_merge", None):
+        options["system"] = "merge"
+    options["argument_columns"] = argument_columns(settings)
     make = promptpress.ChatTemplate.from_tokenizer
     template: ChatTemplate = _make(make, "--chat-template", path, path, options)
     return template
+
+
+def argument_columns(settings: Settings) -> dict[str, str] | None:
+    """Return the columns of arguments that `--argument-column` names; None if it isn't given."""
+    given = settings.argument_column
+    columns = {name: column for pair in given or () for name, column in pair.items()}
+    if given is not None and columns and len(columns) < len(given):
+        raise UsageError("--argument-column: an argument is given twice, or none goes with a column")
+    return None if given is None else columns
 
 
 def _named_values(option: str, given: list[tuple[str, str]] | None, others: Container[str]) -> dict[str, Any]:

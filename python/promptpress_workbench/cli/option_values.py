@@ -123,6 +123,14 @@ def named_value(text: str) -> tuple[str, str]:
     return name, value
 
 
+def argument_column(text: str) -> dict[str, str]:
+    """Parse an argument and its column; the word "none" says that there are no such columns."""
+    name, equals, column = text.partition("=")
+    if text != "none" and not (name and equals and column):
+        raise ArgumentTypeError(f"{text!r}: expected NAME=COL, such as tools=functions, or none")
+    return {name: column} if column else {}
+
+
 def url(text: str) -> str | None:
     """Parse a URL; an empty text is none."""
     return text or None

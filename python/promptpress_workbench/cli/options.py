@@ -49,6 +49,7 @@ OPERANDS: dict[str, Keywords] = {
     "results": _value(
         "RESULTS", "files of results, JSON lines; also compressed files, patterns, folders, -", nargs="+"
     ),
+    "paths": _value("DIR|FILE", "models' folders, tokenizer_config.json, .jinja files, folders of these", nargs="+"),
     "shell": _choice(("bash", "zsh", "fish"), "the shell", metavar="SHELL"),
 }
 
@@ -82,6 +83,9 @@ GROUPS: dict[str, dict[str, Keywords]] = {
     "template": {
         "template": _value("TEXT|@FILE", "the prompt, with columns in braces: 'Q: {question}'", values.text),
         "system": _value("TEXT|@FILE", "a system message; prompts are then messages", values.text),
+        "optional_system": _flag(
+            "leave --system out of rows in which it is empty, or a column in it null", default=None
+        ),
         "answer": _value("COL", "answer column. Examples show it; the question doesn't"),
         "shots": _value("N", "put the first N rows of --examples before the prompt", values.natural),
         "shots_seed": _value("N", "draw each prompt's examples at random, with this seed", values.natural),
@@ -123,7 +127,11 @@ GROUPS: dict[str, dict[str, Keywords]] = {
     },
     "messages": {
         "output": _choice(get_args(names_of.Output), "the form of a prompt"),
-        "roles": _value("A=B,C=D", "openai: names of roles, as in CRITIC=user; or a JSON object", values.roles),
+        "roles": _value(
+            "A=B,C=D",
+            "openai, chat template: other names of roles, as in CRITIC=user; or a JSON object",
+            values.roles,
+        ),
         "column": _value("NAME", "the column of conversations (messages), or of a rendered file's prompts (prompt)"),
         "input_column": _value("COL", "the column that becomes the input"),
         "chosen": _value("COL", "the column of the better answers"),
@@ -137,7 +145,19 @@ GROUPS: dict[str, dict[str, Keywords]] = {
         "chat_argument": _named_values(
             "another argument of the chat template, as JSON or text: enable_thinking=false, tools=[...]"
         ),
+        "argument_column": {
+            "type": values.argument_column,
+            "nargs": "+",
+            "action": "extend",
+            "metavar": "NAME=COL",
+            "help": "an argument that each row has in a column: tools=functions, *=chat_template_kwargs; default: tools"
+            " and documents from columns of these names; none: from no column",
+        },
         "add_generation_prompt": _flag("end the text where the assistant's answer begins", default=None),
+        "system_merge": _flag(
+            "put a system message into the user's message after it if the template has no system role", default=None
+        ),
+        "decode_arguments": _flag("decode arguments of tool calls that are JSON texts", default=None),
         "now": _value("TIME", "the clock of strftime_now: 2026-01-31T09:00; default: the time now", values.time),
     },
     "tokens and masks": {
@@ -231,6 +251,7 @@ GROUPS: dict[str, dict[str, Keywords]] = {
     },
     "output (display)": {
         "json": _flag("print one JSON object, for programs"),
+        "verbose": _flag("show the conversation of each fact, and its text"),
         "whitespace": _flag("mark spaces, tabs, line feeds and other spaces"),
         "origins": _flag("list the pieces with their origins"),
         "color": _choice(("auto", "always", "never"), "auto: colours on a terminal", default="auto"),
@@ -259,7 +280,7 @@ OPTIONS: dict[str, Keywords] = {name: keywords for group in GROUPS.values() for 
 STAGES = tuple(dict.fromkeys(title.partition(" (")[0] for title in GROUPS))
 """The stages of a prompt on its way from the samples to the output."""
 
-TEMPLATE_OPTIONS = ("template", "system", "answer", "shots", "shots_seed")
+TEMPLATE_OPTIONS = ("template", "system", "optional_system", "answer", "shots", "shots_seed")
 OVERRIDES = ("output", "roles", "mode", "labels", "substitution", "dialect", "strings", "limits", "unknown")
 """Options that override settings of a configuration; they are arguments of `Renderer`, as those of a budget are."""
 

@@ -17,7 +17,7 @@ from types import FrameType
 import promptpress
 import pyarrow as pa
 from promptpress.engine import core as _core
-from promptpress.engine.errors import FilledValuesWarning, NothingRenderedWarning, UsageError, reason
+from promptpress.engine.errors import FilledValuesWarning, LeftOutWarning, NothingRenderedWarning, UsageError, reason
 
 from promptpress_workbench.cli.arguments import parse
 from promptpress_workbench.cli.commands import COMMANDS
@@ -98,13 +98,13 @@ def _set_threads(threads: int | None) -> None:
 def _warnings_as_notes(*, quiet: bool, strict: bool) -> Iterator[None]:
     """Print each warning as a note of one line, and none twice; with `quiet`, hide warnings that are for users.
 
-    With `strict`, changed data is an error; other notes are made errors where they are found.
+    With `strict`, changed and lost data are errors; other notes are made errors where they are found.
     """
     printed: set[str] = set()
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        # Changed data and an empty output are a warning, and everything else is a note.
-        is_warning = isinstance(message, (FilledValuesWarning, NothingRenderedWarning))
+        # Changed data, lost data and an empty output are a warning, and everything else is a note.
+        is_warning = isinstance(message, (FilledValuesWarning, LeftOutWarning, NothingRenderedWarning))
         line = f"{'warning' if is_warning else 'note'}: {in_options(str(message))}"
         if line not in printed:
             printed.add(line)
@@ -114,5 +114,6 @@ def _warnings_as_notes(*, quiet: bool, strict: bool) -> Iterator[None]:
         warnings.simplefilter("ignore" if quiet else "default", UserWarning)
         if strict:
             warnings.simplefilter("error", FilledValuesWarning)
+            warnings.simplefilter("error", LeftOutWarning)
         warnings.showwarning = show
         yield

@@ -51,7 +51,10 @@ NO_AUDIT = (
 PROMPT_COLUMNS = (PROMPT_COLUMN, "messages", "conversations")
 """The columns that hold prompts unless `--column` names another; the first one that there is."""
 
-CHAT_OPTIONS = ("add_generation_prompt", "chat_argument", "environment", "fallback", "now")
+CHAT_OPTIONS = (
+    *("add_generation_prompt", "chat_argument", "argument_column", "environment", "fallback", "now"),
+    *("roles", "system_merge", "decode_arguments"),
+)
 """Options of the chat template after prompts that are there already."""
 
 _OF_PROMPTS = ("tokenizer", "unknown", "column", "chat_template", "strings", *CHAT_OPTIONS)

@@ -16,7 +16,7 @@ from typing import Any
 import promptpress
 import pyarrow as pa
 from promptpress import ConfigError
-from promptpress.engine.errors import FileError, FilledValuesWarning, UsageError, close_names, counted
+from promptpress.engine.errors import FileError, FilledValuesWarning, LeftOutWarning, UsageError, close_names, counted
 from promptpress_harness.configs.config_file import UnknownFilesError, read_config
 from promptpress_harness.configs.selection import Selection, each_of
 
@@ -198,9 +198,12 @@ def _render_entry(entry: Entry, settings: Settings) -> None:
     except UnknownFilesError as error:
         entry.status, entry.why = "not rendered", f"{error}; --data '{entry.dataset}=FILE' brings rows"
         entry.code, entry.exit_code = "unreadable_data", ExitCode.DATA
-    except (FileError, promptpress.TemplateError, promptpress.RenderError, FilledValuesWarning) as error:
+    except (FilledValuesWarning, LeftOutWarning) as error:
         entry.exit_code, entry.why = code_and_text(error)
-        entry.code = "values_filled_in" if isinstance(error, FilledValuesWarning) else error.code
+        entry.code = "left_out" if isinstance(error, LeftOutWarning) else "values_filled_in"
+    except (FileError, promptpress.TemplateError, promptpress.RenderError) as error:
+        entry.exit_code, entry.why = code_and_text(error)
+        entry.code = error.code
 
 
 def _rendered(entry: Entry, settings: Settings, selection: Selection, model: Mapping[str, Any] | None) -> Done:

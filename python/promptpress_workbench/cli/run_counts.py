@@ -108,6 +108,7 @@ class RunCounts:
         self._last_run: Any = None
         self._rows = self._jinja2 = 0
         self._reasons: Counter[str] = Counter()
+        self._argument_columns: dict[str, str] = {}
 
     def counted(self, batches: Iterable[_Batch]) -> Iterator[_Batch]:
         """Yield the rendered batches, and count their rows."""
@@ -124,6 +125,7 @@ class RunCounts:
         self._rows += run.rows
         self._jinja2 += run.rows - run.compiled
         self._reasons.update(run.reasons)
+        self._argument_columns |= run.argument_columns
 
     def report(self) -> None:
         """Print the counts in a line of standard error, if Jinja2 has rendered more than a hundredth of the rows."""
@@ -133,5 +135,7 @@ class RunCounts:
         if slow * 100 <= self._rows:
             return
         counts = f"{counted(self._rows - self._jinja2, 'row')} compiled, {self._jinja2:,} rendered by Jinja2"
+        for name, column in self._argument_columns.items():
+            counts += f", {'arguments' if name == '*' else name} from the column {column!r}"
         reasons = [f"{reason} ({rows:,})" for reason, rows in self._reasons.most_common(_MAX_REASONS)]
         print_error_line(f"promptpress: {counts}" + (f": {'; '.join(reasons)}" if reasons else ""))

@@ -41,6 +41,7 @@ class Settings:
     config: str | None = None
     template: str | None = None
     system: str | None = None
+    optional_system: bool | None = None
     answer: str | None = None
     shots: int | None = None
     shots_seed: int | None = None
@@ -67,6 +68,9 @@ class Settings:
     column: str | None = None
     add_generation_prompt: bool | None = None
     chat_argument: list[tuple[str, str]] | None = None
+    system_merge: bool | None = None
+    decode_arguments: bool | None = None
+    argument_column: list[dict[str, str]] | None = None
     environment: str | None = None
     jinja_option: list[tuple[str, str]] | None = None
     constant: list[tuple[str, str]] | None = None

@@ -14,6 +14,7 @@ from promptpress import PromptWarning
 from promptpress.engine import RenderedLines
 from promptpress.engine import core as _core
 from promptpress.engine.errors import callers_level, render_error, template_error
+from promptpress.engine.tables import argument_texts, checked_columns, named_json_field
 from promptpress.engine.tables import lazy_compute as pc
 from promptpress.typing import StreamLike, Unknown
 
@@ -24,6 +25,9 @@ from promptpress_workbench.files.write.json_lines import LineWriter, Piece
 
 CHAT = "/v1/chat/completions"
 _COMPLETIONS = "/v1/completions"
+
+_KWARGS = "chat_template_kwargs"
+"""The key of the arguments of the server's chat template, in vLLM."""
 
 _NUMBERS = (
     *("frequency_penalty", "max_completion_tokens", "max_tokens", "n", "presence_penalty", "seed", "temperature"),
@@ -44,6 +48,7 @@ class RequestSettings:
     url: str = CHAT
     prompt: str = "prompt"
     form: Form | None = None
+    argument_columns: Mapping[str, str] | None = None
 
 
 class BatchRequests:
@@ -59,6 +64,10 @@ class BatchRequests:
         self._model_column: str | None = None
         body, columns = _mapping(settings.body, "body"), _mapping(settings.body_columns, "body_columns")
         _check_parameters(schema, model, body, columns, key)
+        self._are_named = settings.argument_columns is not None
+        self._arguments = _argument_columns(schema, settings.argument_columns, {**body, **columns}, key)
+        self._parameters = list(columns.values())
+        columns |= {_KWARGS if name == "*" else name: column for name, column in self._arguments.items()}
         pieces = [Piece("literal", '{"custom_id": "'), *self._ids.pieces()]
         ids = range(1, len(pieces))
         pieces.append(Piece("literal", f'", "method": "POST", "url": {_json(url, "url")}, "body": {{'))
@@ -73,9 +82,11 @@ class BatchRequests:
         for name, column in columns.items():
             pieces.append(Piece("member", f", {_json(name, 'body_columns')}: ", column))
         pieces.append(Piece("literal", "}}\n"))
-        self._parameters = list(columns.values())
         self._prompt_field = pa.field(prompt, self._prompts.type)
-        self._writer = LineWriter(schema.set(self._prompt_index, self._prompt_field), pieces, ids)
+        written = schema.set(self._prompt_index, self._prompt_field)
+        for column in self._arguments.values():
+            written = written.set(schema.get_field_index(column), named_json_field(column, pa.large_string()))
+        self._writer = LineWriter(written, pieces, ids)
         self._are_roles_checked = False
 
     def _prompt_key(self, url: str) -> str:
@@ -109,6 +120,11 @@ class BatchRequests:
         self._check_values(batch, first_row)
         prompts = self._prompts.converted(batch.column(self._prompt_index), first_row)
         converted = batch.set_column(self._prompt_index, self._prompt_field, prompts)
+        for name, column in self._arguments.items():
+            index = batch.schema.get_field_index(column)
+            field, of_json = batch.schema.field(index), named_json_field(column, pa.large_string())
+            texts = argument_texts(name, batch.column(index), field, first_row, is_named=self._are_named)
+            converted = converted.set_column(index, of_json, pa.array(texts, pa.large_string()))
         out, ids = self._writer.lines_and_ids(converted, first_row)
         self._ids.check(ids, batch, first_row)
         return out
@@ -150,6 +166,22 @@ def _mapping(value: Mapping[str, Any] | None, path: str) -> dict[str, Any]:
         if path == "body_columns" and not isinstance(item, str):
             raise template_error("wrong_type", f"{path}[{name!r}]", f"expected a column's name, found {item!r}")
     return dict(value)
+
+
+def _argument_columns(
+    schema: pa.Schema, given: Mapping[str, str] | None, parameters: Mapping[str, Any], key: str
+) -> dict[str, str]:
+    """Return the columns of the arguments that go into a request; a request of texts has none."""
+    if given is None:
+        has_tools = key == "messages" and "tools" in schema.names and "tools" not in parameters
+        return {"tools": "tools"} if has_tools else {}
+    columns = checked_columns(given, parameters) or {}
+    for column in columns.values():
+        column_field(schema, column)
+    if columns and key != "messages":
+        message = "a request of texts has no such arguments: a chat template has written them into the text"
+        raise template_error("unsupported_mode", "argument_columns", message)
+    return columns
 
 
 def _check_parameters(
@@ -214,6 +246,7 @@ def openai_batch(
     url: str = CHAT,
     prompt: str = "prompt",
     form: Form | None = None,
+    argument_columns: Mapping[str, str] | None = None,
     max_requests: int | None = _MAX_REQUESTS,
     max_bytes: int | None = _MAX_BYTES,
     custom_id_length: int | None = _OPENAI_ID_LENGTH,
@@ -238,6 +271,9 @@ def openai_batch(
         url: `"/v1/chat/completions"`, or `"/v1/completions"` for texts.
         prompt: The column of prompts.
         form: `"text"`, `"messages"` or `"messages_json"`. None: texts are texts, each the one message of a user.
+        argument_columns: Columns of arguments for the server's chat template, as for `ChatTemplate`: `{"tools":
+            "tools"}` puts a row's tools into its request, and `"*"` its `chat_template_kwargs`. None: `tools` come from
+            a column of this name, if there is one; `{}`: from none.
         max_requests: Requests of a file. None: no limit.
         max_bytes: Bytes of a file. None: no limit.
         custom_id_length: Characters of a `custom_id`. None: no limit.
@@ -261,7 +297,9 @@ def openai_batch(
     2
     >>> folder.cleanup()
     """
-    settings = RequestSettings(model, body, body_columns, custom_id, custom_id_length, url, prompt, form)
+    settings = RequestSettings(
+        model, body, body_columns, custom_id, custom_id_length, url, prompt, form, argument_columns
+    )
     return _write_requests(table, path, settings, max_requests, max_bytes, unknown=unknown)
 
 
@@ -275,6 +313,7 @@ def vllm_batch(
     custom_id: str = "{sample}",
     prompt: str = "prompt",
     form: Form | None = None,
+    argument_columns: Mapping[str, str] | None = None,
     max_requests: int | None = None,
     unknown: Unknown = "refuse",
 ) -> Written:
@@ -289,6 +328,7 @@ def vllm_batch(
         custom_id: A pattern over the table's columns, as for `openai_batch`.
         prompt: The column of prompts.
         form: The form of the prompts, as for `openai_batch`.
+        argument_columns: As for `openai_batch`.
         max_requests: Requests of a file, for several workers. None: no limit.
         unknown: As for `openai_batch`.
 
@@ -308,7 +348,7 @@ def vllm_batch(
     2
     >>> folder.cleanup()
     """
-    settings = RequestSettings(model, body, body_columns, custom_id, None, CHAT, prompt, form)
+    settings = RequestSettings(model, body, body_columns, custom_id, None, CHAT, prompt, form, argument_columns)
     return _write_requests(table, path, settings, max_requests, None, unknown=unknown)
 
 
@@ -323,6 +363,7 @@ def litellm_batch(
     url: str = CHAT,
     prompt: str = "prompt",
     form: Form | None = None,
+    argument_columns: Mapping[str, str] | None = None,
     max_requests: int | None = _MAX_REQUESTS,
     max_bytes: int | None = _MAX_BYTES,
     custom_id_length: int | None = _LITELLM_ID_LENGTH,
@@ -340,6 +381,7 @@ def litellm_batch(
         url: As for `openai_batch`.
         prompt: The column of prompts.
         form: The form of the prompts, as for `openai_batch`.
+        argument_columns: As for `openai_batch`.
         max_requests: Requests of a file; OpenAI's limit, which others have too.
         max_bytes: Bytes of a file; OpenAI's limit, too.
         custom_id_length: Characters of a `custom_id`; Anthropic and others take 64.
@@ -360,7 +402,9 @@ def litellm_batch(
     1
     >>> folder.cleanup()
     """
-    settings = RequestSettings(model, body, body_columns, custom_id, custom_id_length, url, prompt, form)
+    settings = RequestSettings(
+        model, body, body_columns, custom_id, custom_id_length, url, prompt, form, argument_columns
+    )
     return _write_requests(table, path, settings, max_requests, max_bytes, unknown=unknown)
 
 

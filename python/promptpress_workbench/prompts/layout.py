@@ -27,6 +27,7 @@ from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptText, head
 
 _TRAILING = re.compile(r"[ \t\xa0]+(?=\n|\Z)")
 _TAB_STOP = 8
+_NOT_IN_THE_PROMPT = "not in the prompt:"
 _EXCERPT = 60
 
 Mark = tuple[int, int, str]
@@ -202,6 +203,8 @@ class Layout:
         for text in with_speakers(prompt).texts():
             yield from self.head(text)
             yield from self.text(text.pieces, marks_of_text(marks, text))
+        for what in prompt.left_out:
+            yield from self.caption(f"{_NOT_IN_THE_PROMPT} {what}", "masked")
 
     def _failed(self, prompt: Prompt) -> Iterator[Line]:
         """Yield the values of a row that can't be rendered, and what to do about it."""
@@ -354,6 +357,7 @@ def prompt_html(
             block_html(text, marks_of_text(marks, text), whitespace=whitespace)
             for text in with_speakers(prompt).texts()
         ]
+        out += [f'<div class="pp-field">{safe(f"{_NOT_IN_THE_PROMPT} {what}")}</div>' for what in prompt.left_out]
     return "".join([*out, "</div>"])
 
 

@@ -127,6 +127,8 @@ class Prompt:
     """The reason why there is no request."""
     values: tuple[tuple[str, Any], ...] = ()
     """The row's values in the columns that are rendered, if there is no request."""
+    left_out: tuple[str, ...] = ()
+    """What a chat template has left out of the request, in words."""
 
     @property
     def text(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,7 @@ from promptpress import RenderError, TemplateError, to_pylist
 from promptpress.engine import (
     ConfiguredEngine,
     ConfiguredRenderer,
+    LeftOut,
     RenderOptions,
     TableRenderer,
     engine_of,
@@ -152,7 +154,8 @@ class RendererSource:
         if turn is not None:
             kept = [index for index in kept if requests[index][2] == turn]
         prompts = {}
-        of_texts = None if engine.chat is None else self._spans_of_texts(engine, core_table, python_text)
+        lacking = LeftOut()
+        of_texts = None if engine.chat is None else self._spans_of_texts(engine, core_table, python_text, lacking)
         marking = self._marking_engine if engine is self._row_engine else marking_engine(engine)
         for index in kept:
             request, label_text, turn_number = requests[index]
@@ -161,7 +164,8 @@ class RendererSource:
                 spans = self._spans((engine, marking), (core_table, 0, labels, core_label, turn_number, python_text))
             else:
                 spans = of_texts[index] if of_texts else []
-            prompts[index] = self._prompt(request, row, spans, label_text, turn_number)
+            prompt = self._prompt(request, row, spans, label_text, turn_number)
+            prompts[index] = replace(prompt, left_out=tuple(lacking.lines()))
         return prompts
 
     @staticmethod
@@ -179,14 +183,20 @@ class RendererSource:
             return spans
 
     @staticmethod
-    def _spans_of_texts(engine: ConfiguredEngine, table: pa.Table, python_text: Any) -> list[list[dict[str, Any]]]:
-        """Return the spans of all texts of one sample that a chat template has made; none if they wait for replies."""
+    def _spans_of_texts(
+        engine: ConfiguredEngine, table: pa.Table, python_text: Any, lacking: LeftOut
+    ) -> list[list[dict[str, Any]]]:
+        """Return the spans of all texts of one sample that a chat template has made; none if they wait for replies.
+
+        What the template leaves out is added to `lacking`.
+        """
         core, chat = engine.core, engine.chat
         if core.wants_replies or chat is None:
             return []
         out: list[list[dict[str, Any]]] = []
         for part in core.render(table, None, StreamState(), False, python_text, True):
-            spans = chat.finished(part, 1, RenderOptions.of((), spans="detailed")).spans.to_pylist()
+            options = RenderOptions.of((), spans="detailed")
+            spans = chat.finished(part, 1, options, lacking=lacking).spans.to_pylist()
             out += [[{**span, "message": 0, "part": None} for span in spans_of_text] for spans_of_text in spans]
         return out
 
@@ -227,7 +237,8 @@ class RendererSource:
             batches = []
             for turn in engine.core.turn(core_table, 0, replies, python_text):
                 samples = pc.add(sample_numbers(turn, 1).cast(pa.int64()), first)
-                batches.append(RequestBatch(samples, engine.prompts(turn, 1), turn.labels, turn.turns, "own"))
+                prompts = engine.prompts(turn, 1, table.slice(turn.start, turn.rows))
+                batches.append(RequestBatch(samples, prompts, turn.labels, turn.turns, "own"))
         except RenderError as error:
             if error.row is None or error.code in ABOUT_THE_TABLE:
                 raise
@@ -341,7 +352,9 @@ class TemplateSource:
 
     def __init__(self, renderer: TableRenderer[Any], rows: SampleRows) -> None:
         self.renderer, self.rows = renderer, rows
-        self._engine = engine_of(renderer)
+        # What is left out is shown with the prompts.
+        self._engine = copy(engine_of(renderer))
+        self._engine.reports_runs = False
         self._engine.output_schema(rows.schema, RenderOptions())  # raises an error if a column is missing
 
     @property
@@ -363,7 +376,9 @@ class TemplateSource:
         if reason is not None:
             batch = RequestBatch(pa.array([row]), pa.nulls(1, pa.string()), errors=pa.array([reason]))
             return failed_prompts(batch, row, self._engine.columns_read(sample.column_names), sample)
-        return [prompt_of(prompt, row, (_explained(span) for span in spans or ()))]
+        run = self._engine.last_run
+        left_out = () if run is None else tuple(run.lacking.lines())
+        return [replace(prompt_of(prompt, row, (_explained(span) for span in spans or ())), left_out=left_out)]
 
     def request(self, value: Any, sample: int, label: Any = None, turn: int | None = None) -> Prompt:
         return prompt_of(value, sample, label=label, turn=turn)

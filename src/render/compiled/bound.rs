@@ -46,9 +46,14 @@ impl<'c> BoundConfig<'c> {
 
     /// Return the plans of all rows, one for each label, if they are the same for all rows.
     pub(in crate::render) fn constant_plans(&self) -> Option<Vec<Arc<Plan>>> {
-        let requests = self.compiled.constant_requests.as_ref()?;
+        let requests = self.compiled.constant_requests.as_ref().filter(|_| !self.has_optional())?;
         let plan = |request: &Request| Arc::new(Plan::new(request.clone(), self.columns()));
         Some(threads::get_or_make(&self.binding.plans, || requests.iter().map(plan).collect()).clone())
+    }
+
+    /// Return true if rows may leave messages out.
+    pub(in crate::render) fn has_optional(&self) -> bool {
+        matches!(self.compiled.config.main(), Template::Raw(raw) if !raw.optional.is_empty())
     }
 
     /// Return the fragments of all examples.

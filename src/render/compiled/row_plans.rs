@@ -10,15 +10,17 @@ use arrow_schema::{DataType, Field};
 use super::bound::BoundConfig;
 use crate::error::{Code, Error, Result};
 use crate::plan::{
-    Choice, Draws, ExampleForm, Key, Plan, Plans, build_request, expanded_request, expands_columns, plan_rows,
+    Choice, CopiedPiece, Draws, ExampleForm, Key, Plan, Plans, Program, build_request_without, expanded_request,
+    expands_columns, plan_rows,
 };
+use crate::python_text::TextColumn;
 use crate::render::fragments::{FragmentStore, RowFragments};
-use crate::render::input::{PythonCallbacks, cast, element_type, is_list, lists_in_bounds, present};
+use crate::render::input::{PythonCallbacks, cast, element_type, is_list, is_text, lists_in_bounds, present, readable};
 use crate::render::messages::Opened;
 use crate::render::substitution::InvolvedColumns;
 use crate::render::values::keys_of;
-use crate::role::Request;
-use crate::template::{RawItem, Template};
+use crate::role::{Piece, Request};
+use crate::template::{Entry, RawItem, Template, keys};
 use crate::value::Value;
 
 /// The plans of some rows, and the fragments that they show.
@@ -52,8 +54,8 @@ impl BoundConfig<'_> {
             return Ok(of_labels(all));
         }
         let examples = self.row_examples(batch, start, draws)?;
-        let bodies = self.bodies(batch, host)?;
-        if self.compiled.examples.is_none() && bodies.is_none() && opened.is_none() {
+        let (bodies, left_out) = (self.bodies(batch, host)?, self.left_out(batch)?);
+        if self.compiled.examples.is_none() && bodies.is_none() && opened.is_none() && left_out.is_none() {
             // The labels of a column, without examples.
             host.has_shape(&[]);
             let plan = |label: &Option<Value>| self.plan_of_shape(label.as_ref(), &[], host).map(Arc::new);
@@ -63,6 +65,7 @@ impl BoundConfig<'_> {
         let mut row_fragments = RowFragments::default();
         let put_key = |row: usize, key: &mut Key| -> Result<()> {
             let example_ids = examples.of(row);
+            key.extend(left_out.as_ref().map(|left_out| left_out[row]));
             key.extend(bodies.as_ref().map(|bodies| bodies[row]));
             key.extend(opened.is_some().then_some(example_ids.len() as u32));
             for example in example_ids {
@@ -80,13 +83,14 @@ impl BoundConfig<'_> {
             Ok(())
         };
         let make = |label: Option<&Value>, key: &[u32]| -> Result<Plan> {
-            let (body, rest) = key.split_at(usize::from(bodies.is_some()));
+            let (left_out, rest) = key.split_at(usize::from(left_out.is_some()));
+            let (body, rest) = rest.split_at(usize::from(bodies.is_some()));
             let (count, rest) = rest.split_at(usize::from(opened.is_some()));
             let (ids, speakers) = rest.split_at(count.first().map_or(rest.len(), |count| *count as usize));
             if !by_texts {
-                host.has_shape(&[body, ids].concat());
+                host.has_shape(&[left_out, body, ids].concat());
             }
-            let request = match (&opened, self.request(label, body, ids, by_texts, host)?) {
+            let request = match (&opened, self.request(label, body, ids, left_out, by_texts, host)?) {
                 (Some(opened), Request::List(messages)) => {
                     expanded_request(&self.compiled.config, opened.open(&messages, speakers, ids.len()))?
                 }
@@ -112,8 +116,9 @@ impl BoundConfig<'_> {
         shape: &[u32],
         host: &dyn PythonCallbacks,
     ) -> Result<Plan> {
+        let (left_out, shape) = shape.split_at(usize::from(self.has_optional()));
         let (body, kinds) = shape.split_at(usize::from(self.compiled.selector().is_some()));
-        Ok(Plan::new(self.request(label, body, kinds, false, host)?, self.columns()))
+        Ok(Plan::new(self.request(label, body, kinds, left_out, false, host)?, self.columns()))
     }
 
     /// Build the request of rows that are generated with a body of the label map, if there is one, and with examples.
@@ -122,12 +127,46 @@ impl BoundConfig<'_> {
         label: Option<&Value>,
         body: &[u32],
         ids: &[u32],
+        left_out: &[u32],
         by_texts: bool,
         host: &dyn PythonCallbacks,
     ) -> Result<Request> {
         let forms = self.example_forms(ids, by_texts, host)?;
         let body = body.first().and_then(|body| self.compiled.body(*body));
-        build_request(&self.compiled.config, body.or(label), &forms)
+        build_request_without(&self.compiled.config, body.or(label), &forms, left_out.first().copied().unwrap_or(0))
+    }
+
+    /// Return the optional messages that each row leaves out, as bits: those with a column that is null, and those
+    /// without any text. None if no message is optional.
+    pub(in crate::render) fn left_out(&self, batch: &RecordBatch) -> Result<Option<Vec<u32>>> {
+        let Template::Raw(raw) = self.compiled.config.main() else { return Ok(None) };
+        if !self.has_optional() {
+            return Ok(None);
+        }
+        let mut out = vec![0; batch.num_rows()];
+        for (bit, item) in raw.optional.iter().enumerate() {
+            let RawItem::Message(turn) = &raw.items[*item] else { continue };
+            let Some(Entry::Text(text)) = turn.get(keys::CONTENT) else { continue };
+            let program = Program::new(&[Piece::new(text.clone())], self.columns());
+            let mut has_text = vec![program.pieces().any(|piece| matches!(piece, CopiedPiece::Lit(_))); out.len()];
+            for field in &program.fields {
+                let name = &self.columns().names[*field];
+                let Ok(index) = batch.schema_ref().index_of(name) else { continue };
+                let column = batch.column(index);
+                readable(batch.schema_ref().field(index), column)?;
+                let nulls = column.logical_nulls();
+                let texts = is_text(column.data_type()).then(|| TextColumn::new(column)).transpose()?;
+                for (row, has_text) in has_text.iter_mut().enumerate() {
+                    let is_null = nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+                    out[row] |= u32::from(is_null) << bit;
+                    *has_text |= !is_null && texts.as_ref().is_none_or(|texts| !texts.bytes(row).is_empty());
+                }
+            }
+            for (row, has_text) in has_text.into_iter().enumerate() {
+                out[row] |= u32::from(!has_text) << bit;
+            }
+        }
+        Ok(Some(out))
     }
 
     /// Return the examples of a row as its plan needs them: with their texts, or with the form of each.

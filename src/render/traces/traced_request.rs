@@ -7,7 +7,7 @@ use arrow_schema::Schema;
 
 use crate::error::{Code, Error, Result};
 use crate::plan::{
-    Choice, Columns, Config, ExampleForm, InferMode, Mode, build_request, expanded_request, expands_columns,
+    Choice, Columns, Config, ExampleForm, InferMode, Mode, build_request_without, expanded_request, expands_columns,
 };
 use crate::render::compiled::{BoundConfig, conversations};
 use crate::render::conversations::{Conversations, Replies, empty_replies};
@@ -76,7 +76,8 @@ impl BoundConfig<'_> {
         let batch = Batch::new(self.columns(), row, host);
         let bodies = self.bodies(row, host)?;
         let body = bodies.and_then(|bodies| self.compiled.body(*bodies.first()?));
-        let request = build_request(&self.compiled.config, body.or(label), &examples)?;
+        let left_out = self.left_out(row)?.map_or(0, |rows| rows[0]);
+        let request = build_request_without(&self.compiled.config, body.or(label), &examples, left_out)?;
         self.traced_request(request, row, &batch, involved)
     }
 

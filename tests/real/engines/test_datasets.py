@@ -76,6 +76,14 @@ def test_a_template_alone(dataset: Any) -> None:
     assert promptpress.datasets.render(dataset, "Q: {question}")["prompt"][:] == ["Q: 1+1", "Q: 2+2", "Q: None"]
 
 
+def test_the_tools_of_each_row() -> None:
+    tools = [[{"name": "f", "parameters": {"a": 1}}], None, [{"name": "g", "parameters": {"b": 2}}]]
+    dataset = hub.Dataset.from_dict({**ROWS, "tools": tools})
+    chat = pp.ChatTemplate("{{ messages[0].content }}{{ tools | tojson }}")
+    wanted = ['One?[{"name": "f", "parameters": {"a": 1}}]', "Two?null", '[{"name": "g", "parameters": {"b": 2}}]']
+    assert promptpress.datasets.render(dataset, chat, batch_size=2)["prompt"][:] == wanted
+
+
 def test_the_cache_knows_a_renderer_by_what_it_is_made_of(dataset: Any, tmp_path: Path) -> None:
     dataset.to_parquet(tmp_path / "samples.parquet")
     kept = hub.Dataset.from_parquet(str(tmp_path / "samples.parquet"), cache_dir=str(tmp_path / "cache"))

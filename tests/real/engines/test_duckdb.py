@@ -45,6 +45,17 @@ def test_conversations(connection: Any) -> None:
     assert column(connection, "chat(samples)") == wanted
 
 
+def test_the_tools_of_each_row(connection: Any) -> None:
+    source = "{{ messages[0].content }}{{ tools | tojson }}"
+    tools = ['[{"n": 1}]', None]
+    connection.register("samples", SAMPLES.append_column("tools", pa.array(tools)))
+    promptpress.duckdb.register(connection, "of_row", pp.ChatTemplate(source))
+    promptpress.duckdb.register(connection, "of_columns", pp.ChatTemplate(source, argument_columns={"tools": "tools"}))
+    wanted = ['One?[{"n": 1}]', "Two?null"]
+    assert column(connection, "of_row(samples)") == column(connection, "of_columns(messages, tools)") == wanted
+    assert column(connection, "of_row(messages)") == ["One?null", "Two?null"]
+
+
 @pytest.mark.parametrize(
     "renderer",
     [

@@ -50,6 +50,14 @@ def test_conversations_as_json() -> None:
     assert frame.select(pl.col("messages").promptpress.chat(SOURCE)).to_series().to_list() == ["<user>One?"]
 
 
+def test_the_tools_of_each_row() -> None:
+    chat = pp.ChatTemplate("{{ messages[0].content }}{{ tools | tojson }}")
+    frame = pl.DataFrame({"messages": [[{"role": "user", "content": "Hi."}]] * 2, "tools": [[{"n": 1}], None]})
+    wanted = ['Hi.[{"n": 1}]', "Hi.null"]
+    assert frame.select(prompt=pl.struct(pl.all()).promptpress.chat(chat))["prompt"].to_list() == wanted
+    assert frame.select(prompt=pl.col("messages").promptpress.chat(chat))["prompt"].to_list() == ["Hi.null"] * 2
+
+
 @pytest.mark.parametrize(
     "renderer",
     [

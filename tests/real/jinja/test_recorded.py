@@ -96,6 +96,51 @@ def test_all_chat_templates(file: str, monkeypatch: pytest.MonkeyPatch) -> None:
     check_chats(monkeypatch, file, 1)
 
 
+WEATHER = {"city": {"type": "string", "description": "é <b>"}, "unit": {"enum": ["c", None], "default": 1e22}}
+TOOLS = [
+    [{"type": "function", "function": {"name": "f", "description": "d", "parameters": {"properties": WEATHER}}}] * 2,
+    [{"name": "flat", "description": "d", "parameters": {"type": "object", "properties": {}, "required": []}}],
+    [{"type": "function", "function": {"name": "bare"}}],
+    None,
+    [],
+]
+
+
+def check_tools(monkeypatch: pytest.MonkeyPatch, sample: int) -> None:
+    """Hold rows with tools of their own, in all forms, against transformers with the tools of one row."""
+    (path, _) = shared("chat_templates/templates.jsonl.gz", "tools/chat_cases.py")
+    utils = pytest.importorskip("transformers.utils.chat_template_utils")
+    now = datetime(2026, 3, 5)
+    monkeypatch.setattr(utils, "datetime", type("Clock", (datetime,), {"now": classmethod(lambda *_: now)}))
+    chat = [{"role": "system", "content": "S"}, {"role": "user", "content": "Q"}]
+    rows = [(messages, tools) for messages in (chat, chat[1:]) for tools in TOOLS] * 3
+    written = pa.array([None if tools is None else json.dumps(tools) for _, tools in rows])
+    texts = pa.array([None if tools is None else list(map(json.dumps, tools)) for _, tools in rows])
+    table = pa.table({"messages": [messages for messages, _ in rows]})
+    forms = [[{"messages": messages, "tools": tools} for messages, tools in rows]]
+    forms += [table.append_column("tools", column) for column in (written, texts)]
+    for line in list(runner("chat_cases", monkeypatch).lines(str(path)))[::sample]:
+        source, tokens = line["template"], line["special_tokens"]
+        expected: list[str | None] = []
+        for messages, tools in rows:
+            try:
+                expected += utils.render_jinja_template([messages], tools or None, None, source, **tokens)[0]
+            except Exception:
+                expected.append(None)
+        template = pp.ChatTemplate(source, now=now, **tokens)
+        for samples in forms:
+            assert template.render(samples, errors="column")["prompt"].to_pylist() == expected, line["id"]
+
+
+def test_tools_of_each_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_tools(monkeypatch, ONE_IN)
+
+
+@pytest.mark.full
+def test_tools_of_each_row_in_all_templates(monkeypatch: pytest.MonkeyPatch) -> None:
+    check_tools(monkeypatch, 1)
+
+
 def shape_of(chat: list[dict[str, Any]]) -> str:
     """All of a conversation but what is said."""
     return json.dumps([{**message, "content": "?"} if "content" in message else message for message in chat])

@@ -15,7 +15,7 @@ use arrow_array::{
 };
 use arrow_buffer::{Buffer, OffsetBuffer};
 use arrow_schema::{DataType, Field, Fields, Schema};
-use promptpress::conversations::{Shapes, read};
+use promptpress::conversations::{Opening, Shapes, read};
 use promptpress::plan::{Config, Settings};
 use promptpress::render::{
     CompiledConfig, NoPython, RenderRequest, divergence, explain, labels_of, render as render_batch,
@@ -37,8 +37,8 @@ pub fn render(data: &[u8]) {
     let length = column.len() - cursor.below(3);
     let column = column.slice(cursor.below(3), length.saturating_sub(2));
     let broken = broken(&mut cursor, &column.to_data());
-    for is_open in [false, true] {
-        if let Ok(conversations) = read(&broken, &Shapes::new(8, 1 << 12), is_open) {
+    for opening in [Opening::Messages, Opening::All] {
+        if let Ok(conversations) = read(&broken, &[], &Shapes::new(8, 1 << 12), opening) {
             checked(&conversations.slots);
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow_array::{Array, ArrayRef, LargeStringArray, StringArray, StringViewArray};
-use promptpress::conversations::{Shapes, read as read_column};
+use promptpress::conversations::{Argument, Opening, Shapes, read as read_column};
 
 use super::tables::sound;
 
@@ -17,15 +17,20 @@ pub fn read(data: &[u8]) {
         1 => Arc::new(lines().collect::<LargeStringArray>()),
         _ => Arc::new(lines().collect::<StringViewArray>()),
     };
-    for is_open in [false, true] {
+    for opening in [Opening::Messages, Opening::Tools, Opening::All] {
         let shapes = Shapes::new(usize::from(choice >> 4) + 1, 1 << 16);
-        check(&column, &shapes, is_open);
+        check(&column, &[], &shapes, opening);
+        for name in ["tools", "*"] {
+            let Ok(argument) = Argument::new(name.to_owned(), &column, false) else { return };
+            let chats: ArrayRef = Arc::new(StringArray::from(vec!["[]"; column.len()]));
+            check(&chats, &[argument], &shapes, opening);
+        }
     }
 }
 
 /// Read a column, and check what was read.
-fn check(column: &ArrayRef, shapes: &Shapes, is_open: bool) {
-    let Ok(conversations) = read_column(column, shapes, is_open) else { return };
+fn check(column: &ArrayRef, arguments: &[Argument], shapes: &Shapes, opening: Opening) {
+    let Ok(conversations) = read_column(column, arguments, shapes, opening) else { return };
     sound(&conversations.ids);
     sound(&conversations.slots);
     assert_eq!((conversations.ids.len(), conversations.slots.len()), (column.len(), column.len()));

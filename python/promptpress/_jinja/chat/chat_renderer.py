@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+import sys
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -13,18 +15,23 @@ import pyarrow as pa
 import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
 from promptpress._core import RenderError
-from promptpress._errors.errors import close_names, render_error
+from promptpress._errors.errors import close_names, did_you_mean, render_error
+from promptpress._errors.left_out import MAX_FIRST_ROWS, LeftOut
+from promptpress._jinja.chat.arguments import ALL, LISTS, RowArguments, arguments_of, filled_rows, refused
 from promptpress._jinja.chat.conversations import (
     ConversationRows,
     conversation_of,
     conversation_rows,
     cut,
     normalised,
+    plain,
     tagged,
     with_shared_texts,
 )
+from promptpress._jinja.chat.roles import lacks_system_role, with_merged_system
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.chat.shape_programs import SLOTS, ShapeProgram, ShapePrograms, traced_messages
+from promptpress._jinja.left_out import ARGUMENT_CODES, Kinds, Part, has_all_parts, lacking_parts, left_out_error
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun, Origins, Texts, compared_rows, texts_or_errors, traced_rows
 from promptpress._jinja.traced_values import Origin, Piece, joined, known_containers, pieces
@@ -33,6 +40,8 @@ SLICE_ROWS = 65_536
 """Rows that are read and then rendered together."""
 _BLOCK = 1024
 """Rows that are converted to Python objects at a time."""
+
+_NONE: Mapping[str, Any] = MappingProxyType({})
 
 Bails = list[tuple[int, int, int]]
 """`(program, reason, rows)`: rows of a program that Jinja2 rendered for one of the program's reasons."""
@@ -47,22 +56,61 @@ class ChatRenderer:
     def __init__(self, settings: ChatSettings) -> None:
         self.settings = settings
         self.reference = Reference(settings.source, settings.environment, settings.now, is_marked=settings.is_marked)
-        self.programs = ShapePrograms(self.reference, settings)
+        self._rules = settings.turn_rules
+        self.merges_system = settings.system == "merge" and lacks_system_role(self._plain_text)
+        """True if system messages become part of the user's, because the template has no role for them."""
+        self._kinds = Kinds(settings.source)
+        self.programs = ShapePrograms(self.reference, settings, self._kinds, merges_system=self.merges_system)
 
-    def text(self, conversation: Any) -> str:
-        """Render a conversation by Jinja2, as `apply_chat_template` does."""
-        messages = normalised(with_shared_texts(conversation))
-        return self._continued(messages, lambda: self.reference.render({"messages": messages, **self.settings.names()}))
+    def text(self, conversation: Any, arguments: Mapping[str, Any] = _NONE) -> str:
+        """Render a conversation with its own arguments by Jinja2, as `apply_chat_template` does."""
+        messages = self._with_merged_system(normalised(with_shared_texts(conversation), self._rules))
+        return self._continued(messages, lambda: self._plain_text(messages, arguments))
 
-    def parts(self, conversation: Any, column: str) -> list[Piece]:
+    def _plain_text(self, messages: list[Any], arguments: Mapping[str, Any] = _NONE) -> str:
+        return self.reference.render({"messages": messages, **self.settings.names(arguments)})
+
+    def _with_merged_system(self, messages: list[Any]) -> list[Any]:
+        return with_merged_system(messages) if self.merges_system else messages
+
+    def argument_columns(self, present: Collection[str]) -> Mapping[str, str]:
+        """Return the column of each argument that rows have of their own, among the columns of a table."""
+        named, fixed = self.settings.argument_columns, self.settings.names()
+        if named is None:
+            free = (name for name in LISTS if fixed[name] is None and name in self.reference.undeclared)
+            return {name: name for name in free if name in present}
+        for name, column in named.items():
+            if column not in present:
+                hint = did_you_mean(column, present)
+                message = f"the table has no such column, which argument_columns= names for {name!r}{hint}"
+                raise render_error("missing_column", message, column=column)
+        return named
+
+    def unread_columns(self, present: Collection[str]) -> list[str]:
+        """Return columns of tools and documents that would be the template's if it read any."""
+        fixed = self.settings.names()
+        is_free = self.settings.argument_columns is None
+        unread = (name for name in LISTS if fixed[name] is None and name not in self.reference.undeclared)
+        return [name for name in unread if is_free and name in present]
+
+    def _count_unread(self, table: pa.Table, first_row: int, lacking: LeftOut) -> None:
+        for name in self.unread_columns(table.column_names):
+            if rows := filled_rows(table.column(name), table.schema.field(name)):
+                first_rows = [first_row + row for row in rows[:MAX_FIRST_ROWS]]
+                lacking.add((ARGUMENT_CODES[name], f"column {name!r}"), len(rows), first_rows)
+
+    def parts(
+        self, conversation: Any, column: str, arguments: Mapping[str, Any] = _NONE, columns: Mapping[str, str] = _NONE
+    ) -> list[Piece]:
         """Render a conversation by Jinja2; return the parts of its text with their origins."""
         given = with_shared_texts(conversation)
         containers: dict[int, Origin] = {}
-        messages = traced_messages(normalised(given), given, column, containers)
-        names = {"messages": messages, **self.settings.traced_names(containers)}
+        normal = normalised(given, self._rules)
+        messages = self._with_merged_system(traced_messages(normal, given, column, containers))
+        names = {"messages": messages, **self.settings.traced_names(containers, arguments)}
         with known_containers(containers):
             parts = pieces(self._continued(messages, lambda: joined(self.reference.parts(names))))
-        return pieces(joined([(text, origin and _of_value(origin)) for text, origin in parts]))
+        return pieces(joined([(text, origin and _of_value(origin, columns)) for text, origin in parts]))
 
     def _continued(self, messages: list[Any], render: Callable[[], str]) -> str:
         """Render messages; if the last one is continued, cut the text where it ends."""
@@ -82,25 +130,50 @@ class ChatRenderer:
         run: JinjaRun,
         failed: dict[int, RenderError] | None = None,
         origins: Origins | None = None,
+        refused: frozenset[str] = frozenset(),
     ) -> Iterator[Texts]:
         """Render a column of conversations; yield texts in order, with their spans if `origins` numbers them.
 
         `first_row` is the number of the table's first row among all. `failed` receives the error of each row that can't
-        be rendered, by its number among all; without it, the first error is raised.
+        be rendered, by its number among all; without it, the first error is raised. `refused` are codes of what
+        assistants say: a row whose text lacks it is such an error.
         """
-        for rows in conversation_rows(table, column, first_row):
+        most = sys.maxsize if refused else MAX_FIRST_ROWS
+        columns = self.argument_columns([name for name in table.column_names if name != column])
+        run.argument_columns |= columns
+        self._count_unread(table, first_row, run.lacking)
+        for rows in conversation_rows(table, column, first_row, columns):
             for start in range(0, max(len(rows.chunk), 1), SLICE_ROWS):
                 count = min(SLICE_ROWS, len(rows.chunk) - start)
                 part, slots = self._read(rows, start, count)
                 programs = [program.program for program in part.programs]
-                reference = partial(self._by_jinja2, part, failed)
+                lacking = LeftOut(refused)
+                reference = partial(self._by_jinja2, part, failed, lacking)
                 slot_table = pa.table({SLOTS: slots})
-                arrays, bails = _core.render_jinja(programs, part.which, slot_table, strings, reference)
-                run.add(_counted(part, bails, self._check(part, arrays, failed)))
+                arrays, bails, counts, doubtful = _core.render_jinja(
+                    programs, part.which, slot_table, strings, reference, most
+                )
+                lacking.add_all(self._kinds.count(counts, part.row(0)))
+                errors = {
+                    part.row(row): left_out_error(kind, part.row(row), column)
+                    for row, kind in self._kinds.refused(counts, lacking)
+                }
+                for number in doubtful:
+                    try:
+                        self._count_lacking(part, number, self._value(part, number), None, lacking)
+                    except RenderError as error:
+                        errors[part.row(number)] = error
+                if errors and failed is None:
+                    raise errors[min(errors)]
+                if failed is not None:
+                    failed |= errors
+                of_part = _counted(part, bails, self._check(part, arrays, failed))
+                of_part.lacking = lacking
+                run.add(of_part)
                 if origins is None:
                     yield from ((array, None) for array in arrays)
                     continue
-                slots_of = [_of_column(program.origins, column) for program in part.programs]
+                slots_of = [_of_column(program.origins, rows) for program in part.programs]
                 trace = partial(traced_rows, arrays, partial(self._parts_of_row, part), part.row(0), failed)
                 spans = origins.spans(programs, slots_of, part.which, slot_table, arrays, by_item=True, trace=trace)
                 yield from zip(arrays, spans, strict=True)
@@ -108,20 +181,26 @@ class ChatRenderer:
     def _read(self, rows: ConversationRows, start: int, count: int) -> tuple[_Part, pa.Array]:
         shapes = self.programs.shapes
         while True:
-            is_open = self.programs.looks_inside
+            opening = self.programs.looks_inside
             if self.settings.fallback == "refuse":
                 # A shape is kept when it occurs again: no row shall be refused because its shape is new.
-                rows.read(shapes, start, count, is_open=is_open)
-            ids, slots, counts = rows.read(shapes, start, count, is_open=is_open)
+                rows.read(shapes, start, count, opening=opening)
+            ids, slots, counts = rows.read(shapes, start, count, opening=opening)
             programs, which, new = self.programs.for_rows(ids, counts)
-            if self.programs.looks_inside is is_open:
+            if self.programs.looks_inside == opening:
                 return _Part(rows, start, ids, programs, which, new), slots
 
-    def _by_jinja2(self, part: _Part, failed: dict[int, RenderError] | None, numbers: list[int]) -> list[str]:
+    def _by_jinja2(
+        self,
+        part: _Part,
+        failed: dict[int, RenderError] | None,
+        lacking: LeftOut,
+        numbers: list[int],
+    ) -> list[str]:
         def render(numbers: list[int]) -> list[str]:
             if self.settings.fallback == "refuse":
                 raise _not_compiled(part, numbers[0])
-            return self._texts_of_rows(part, numbers)
+            return self._texts_of_rows(part, numbers, lacking)
 
         texts = []
         for start in range(0, len(numbers), _BLOCK):
@@ -129,34 +208,89 @@ class ChatRenderer:
         return texts
 
     def _parts_of_row(self, part: _Part, number: int) -> list[Piece]:
-        return self.parts(conversation_of(self._value(part, number)), part.rows.column)
+        value, given = self._value(part, number)
+        arguments = self._arguments(part, number, given)
+        return self.parts(conversation_of(value), part.rows.column, arguments, part.rows.arguments)
 
-    def _texts_of_rows(self, part: _Part, numbers: list[int]) -> list[str]:
-        """Render rows by Jinja2; raise the error of the first row that fails."""
+    def _texts_of_rows(
+        self,
+        part: _Part,
+        numbers: list[int],
+        lacking: LeftOut | None = None,
+    ) -> list[str]:
+        """Render rows by Jinja2; raise the error of the first row that fails.
+
+        What the texts lack is counted in `lacking`, unless that is None; what it refuses is an error.
+        """
         try:
-            values = part.rows.values([part.start + number for number in numbers])
+            values = _values(part.rows, [part.start + number for number in numbers])
         except Exception:  # each row is converted alone, to find the one that fails
-            return [self._text_of_row(part, number, self._value(part, number)) for number in numbers]
-        return [self._text_of_row(part, number, value) for number, value in zip(numbers, values, strict=True)]
+            values = [self._value(part, number) for number in numbers]
+        texts = [self._text_of_row(part, number, value) for number, value in zip(numbers, values, strict=True)]
+        if lacking is not None:
+            for number, value, text in zip(numbers, values, texts, strict=True):
+                self._count_lacking(part, number, value, text, lacking)
+        return texts
 
-    def _value(self, part: _Part, number: int) -> Any:
+    def _count_lacking(
+        self, part: _Part, number: int, value: tuple[Any, RowArguments], text: str | None, lacking: LeftOut
+    ) -> None:
+        """Count what the text of a row lacks; without the text it has to be found out by the values' origins."""
+        row, column = part.row(number), part.rows.column
+        conversation, arguments = conversation_of(value[0]), self._arguments(part, number, value[1])
+        parts, messages = self.lacking(conversation, column, text, arguments)
+        kinds = {kind for each in parts for kind in each.kinds(messages, self.settings.source)}
+        for kind in sorted(kinds):
+            if lacking.refuses(kind):
+                raise left_out_error(kind, row, column)
+        for kind in kinds:
+            lacking.add(kind, 1, [row])
+
+    def lacking(
+        self, conversation: Any, column: str, text: str | None, of_row: Mapping[str, Any]
+    ) -> tuple[list[Part], int]:
+        """Return the parts of a conversation with its own arguments that its text lacks, and the number of messages."""
+        messages = normalised(conversation, self._rules)
+        arguments = self.settings.data(of_row)
+        if text is not None and has_all_parts(messages, arguments, text, self.settings.source):
+            return [], len(messages)
+        try:
+            pieces_of_text = self.parts(conversation, column, of_row)
+        except Exception:  # nested too deeply, or used where only a value without an origin will do
+            return [], len(messages)
+        return lacking_parts(messages, arguments, pieces_of_text), len(messages)
+
+    def _value(self, part: _Part, number: int) -> tuple[Any, RowArguments]:
+        """Return a row's conversation and its arguments, as Python objects."""
         row, column = part.row(number), part.rows.column
         try:
-            (value,) = part.rows.values([part.start + number])
+            (value,) = _values(part.rows, [part.start + number])
         except RenderError as error:
             raise render_error(error.code, error.message, row, column) from None
         except Exception as error:
             raise render_error("unconvertible_value", f"{type(error).__name__}: {error}", row, column) from error
         return value
 
-    def _text_of_row(self, part: _Part, number: int, value: Any) -> str:
-        row, column = part.row(number), part.rows.column
+    def _arguments(self, part: _Part, number: int, given: RowArguments) -> dict[str, Any]:
+        """Return the arguments of a row, given the values of their columns."""
+        arguments: dict[str, Any] = {}
+        for name, value in given.items():
+            try:
+                arguments |= arguments_of(name, value, given)
+            except ValueError as error:
+                column, is_named = part.rows.arguments[name], self.settings.argument_columns is not None
+                raise refused(error, name, part.row(number), column, is_named=is_named) from error
+        return arguments if not arguments else plain(arguments)
+
+    def _text_of_row(self, part: _Part, number: int, row_values: tuple[Any, RowArguments]) -> str:
+        (value, given), row, column = row_values, part.row(number), part.rows.column
         try:
             conversation = conversation_of(value)
         except ValueError as error:
             raise render_error("unconvertible_value", f"{type(error).__name__}: {error}", row, column) from error
+        arguments = self._arguments(part, number, given)
         try:
-            text = self.text(conversation)
+            text = self.text(conversation, arguments)
             text.encode()
         except RenderError as error:
             raise render_error(error.code, error.message, row, column) from None
@@ -225,13 +359,27 @@ def _counted(part: _Part, bails: Bails, checked: int) -> JinjaRun:
     return run
 
 
-def _of_column(origins: Iterable[Origin], column: str) -> list[Origin]:
-    """Return the origins of a shape's values in a column."""
-    return [_of_value(origin)._replace(column=column) if origin.source == "field" else origin for origin in origins]
+def _values(rows: ConversationRows, numbers: list[int]) -> list[tuple[Any, RowArguments]]:
+    """Return the conversations and the arguments of rows, as Python objects."""
+    arguments = rows.row_arguments(numbers) if rows.arguments else [_NONE] * len(numbers)
+    return list(zip(rows.values(numbers), arguments, strict=True))
 
 
-def _of_value(origin: Origin) -> Origin:
-    """Return the origin of the whole value that a part of a message belongs to, however the row was rendered."""
+def _of_column(origins: Iterable[Origin], rows: ConversationRows) -> list[Origin]:
+    """Return the origins of a shape's values in the columns of rows."""
+    of_rows = (_of_value(origin, rows.arguments) for origin in origins)
+    return [origin._replace(column=rows.column) if origin.source == "field" else origin for origin in of_rows]
+
+
+def _of_value(origin: Origin, columns: Mapping[str, str]) -> Origin:
+    """Return the origin of the whole value that a part belongs to, however the row was rendered.
+
+    `columns` are those of arguments, whose origins have the argument's name in the place of the column.
+    """
+    if origin.source == "argument" and origin.column is not None:
+        match = _ARGUMENT.match(origin.path or "")
+        column = columns.get(origin.column, columns.get(ALL))
+        return origin._replace(column=column, path=origin.path if match is None else match[0])
     match = _VALUE.match(origin.path or "") if origin.source == "field" else None
     return origin if match is None else origin._replace(path=match[0])
 
@@ -240,6 +388,9 @@ _VALUE = re.compile(
     r"content\[\d+\](?:\.[^.\[]+)?|tool_calls\[\d+\](?:\.function)?(?:\.[^.\[]+)?|function_call(?:\.[^.\[]+)?|[^.\[]+"
 )
 """The path of a value of a message: what lies within it is part of it."""
+
+_ARGUMENT = re.compile(r"(?:tools|documents)\[\d+\]|[^.\[]+")
+"""The path of a value of a row's argument: what lies within a tool is part of it."""
 
 
 _SCHEMA = pa.schema(
@@ -252,7 +403,7 @@ _USUAL_KEYS = ("role", "from", "content", "value")
 
 _ARGUMENTS = (
     *("add_generation_prompt", "continue_final_message", "tools", "documents"),
-    *("environment", "fallback", "column"),
+    *("environment", "fallback", "column", "roles", "system", "decode_arguments", "argument_columns"),
 )
 """Arguments of `ChatTemplate`."""
 _SIMILARITY = 0.85
@@ -302,8 +453,9 @@ def _rows(skeleton: str, rows: int, program: ShapeProgram) -> list[dict[str, Any
     return [{**row, "line": line, "reason": reason} for line, reason in program.bails or nothing]
 
 
-def _shape_name(messages: Any) -> str:
-    """Return the roles of a shape's messages, with their unusual keys in parentheses."""
+def _shape_name(shape: Any) -> str:
+    """Return the roles of a shape's messages, with their unusual keys in parentheses, and the arguments of its rows."""
+    messages, arguments = (shape["messages"], shape["arguments"]) if isinstance(shape, dict) else (shape, {})
     names = []
     for message in messages:
         speaker = message.get("role", message.get("from")) if isinstance(message, dict) else None
@@ -314,7 +466,7 @@ def _shape_name(messages: Any) -> str:
         if isinstance(message, dict) and not isinstance(message.get("content", message.get("value", "")), str):
             more.append("parts" if isinstance(message.get("content"), list) else "no text")
         names.append(f"{role} ({', '.join(more)})" if more else role)
-    return ", ".join(names)
+    return ", ".join(names) + (f" with {', '.join(arguments)}" if arguments else "")
 
 
 def misspelt(template: Reference, variables: Iterable[str]) -> str:

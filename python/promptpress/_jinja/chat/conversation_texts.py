@@ -15,9 +15,10 @@ from typing import Any, NamedTuple
 
 import promptpress._core as _core
 from promptpress._core import TemplateError
+from promptpress._jinja.chat.arguments import LISTS
 from promptpress._jinja.chat.conversations import plain
 from promptpress._jinja.chat.settings import ChatSettings, document_list, tool_schemas
-from promptpress._jinja.chat.shape_programs import ShapePrograms
+from promptpress._jinja.chat.shape_programs import OPEN_ALL, ShapePrograms
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import CHECKED_ONE_IN
 
@@ -131,8 +132,11 @@ def frozen(value: Any) -> Hashable:
     raise UnreadError
 
 
-def skeleton(shape: Shape) -> list[dict[str, Any]]:
-    """Return the messages of a shape in the core's form: a string that begins with "=" is a text, others are slots."""
+def skeleton(shape: Any) -> Any:
+    """Return a shape in the core's form: a string that begins with "=" is a text, others are slots."""
+    if isinstance(shape[-1], tuple):  # that of messages ends with None
+        of_messages, of_lists = shape
+        return {"messages": skeleton(of_messages), "arguments": {name: _written(items) for name, items in of_lists}}
     messages: list[dict[str, Any]] = []
     message: dict[str, Any] = {}
     for item in shape:
@@ -179,12 +183,31 @@ class TemplateCall(NamedTuple):
     """A template with the arguments of `apply_chat_template` and its variables.
 
     `key` is equal for equal sources, arguments and times that the template reads; `now` is None if it reads no clock.
+    `lists` are tools and documents, whose shape belongs to that of a conversation; `shapes` has what is known of it.
     """
 
     key: Hashable
     source: str
     arguments: Mapping[str, Any]
     now: datetime | None
+    lists: Mapping[str, list[Any]]
+    shapes: dict[int, tuple[Shape, list[str]]]
+
+    def read(self, messages: list[Any], opening: int) -> tuple[Shape, list[str]] | None:
+        """Return the shape of a conversation with the lists, and the texts of the slots; None as `shape_of`."""
+        of_messages = shape_of(messages, is_open=opening == OPEN_ALL)
+        if of_messages is None or not self.lists:
+            return of_messages
+        if opening not in self.shapes:
+            texts: list[str] = []
+            location = _CALL if opening else _VALUE
+            read = [
+                (name, ("list", *[_read(item, location, texts, opening == OPEN_ALL) for item in items]))
+                for name, items in self.lists.items()
+            ]
+            self.shapes[opening] = tuple(read), texts
+        of_lists, texts = self.shapes[opening]
+        return (of_messages[0], of_lists), [*of_messages[1], *texts]
 
 
 @dataclass
@@ -201,7 +224,7 @@ class _Template:
 
     def __init__(self, settings: ChatSettings | None) -> None:
         self.shapes: dict[Shape, _CompiledShape] = {}
-        self.looks_inside = False
+        self.looks_inside = 0
         self._programs: ShapePrograms | None = None
         if settings is not None:
             with suppress(TemplateError):
@@ -213,7 +236,7 @@ class _Template:
         if programs is None or programs.is_exhausted:
             return _CompiledShape(None)
         compiled = programs.compile(json.dumps(skeleton(shape)))
-        self.looks_inside |= compiled.wants_inside
+        self.looks_inside = max(self.looks_inside, compiled.wants_inside)
         return _CompiledShape(compiled.program)
 
 
@@ -249,17 +272,19 @@ class ConversationTexts:
             except ValueError:
                 return None
         try:
-            key = (source, frozen(times), *[(name, frozen(value)) for name, value in arguments.items()])
+            frozen_arguments = {name: frozen(value) for name, value in arguments.items()}
         except (UnreadError, RecursionError):
             return None
-        return TemplateCall(key, source, arguments, now)
+        lists: dict[str, Any] = {name: arguments[name] for name in LISTS if _are_dicts(arguments.get(name))}
+        key = (source, frozen(times), *[item for item in frozen_arguments.items() if item[0] not in lists])
+        return TemplateCall(key, source, arguments, now, lists, {})
 
     def text(self, call: TemplateCall, conversation: Any, original: Original) -> str | None:
         """Return the text of a conversation; None if only `original` renders conversations like it."""
         if type(conversation) is not list:
             return None
         template = self._templates.get(call.key)
-        read = shape_of(conversation, is_open=template is not None and template.looks_inside)
+        read = call.read(conversation, 0 if template is None else template.looks_inside)
         if read is None:
             return None
         shape, texts = read
@@ -306,6 +331,11 @@ class ConversationTexts:
             return compiled
 
 
+def _are_dicts(value: Any) -> bool:
+    """Return true for a list of dicts that isn't empty."""
+    return type(value) is list and bool(value) and all(type(item) is dict for item in value)
+
+
 def _make_room(kept: dict[Any, Any], limit: int) -> None:
     """Drop the oldest entries so that one more fits."""
     while len(kept) >= limit:
@@ -323,7 +353,7 @@ def _time_formats(source: str) -> tuple[str, ...] | None:
 
 def _settings(call: TemplateCall) -> ChatSettings | None:
     """Return the settings of a template; None if the original refuses them."""
-    variables = dict(call.arguments)
+    variables = {name: value for name, value in call.arguments.items() if name not in call.lists}
     continued = variables.pop("continue_final_message", False)
     try:
         return ChatSettings(

@@ -10,20 +10,22 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
+from promptpress._arrow.columns import is_text
 from promptpress._arrow.core_tables import PythonText, for_core, unsupported_columns
 from promptpress._arrow.json_columns import holds_json, is_json
 from promptpress._arrow.json_columns import json_texts as json_texts_of
 from promptpress._core import RenderError
 from promptpress._errors.errors import render_error
+from promptpress._jinja.chat.arguments import ALL, LISTS, RowArguments, without_nulls
+from promptpress._jinja.chat.roles import PLAIN, TurnRules
 
 Messages = list[Any]
 
@@ -35,26 +37,18 @@ REASONING = ("reasoning_content", "thinking", "reasoning")
 
 _SCALARS = frozenset({type(None), bool, int, float, str})
 
-_SHAREGPT_ROLES = {
-    "human": "user",
-    "gpt": "assistant",
-    "chatgpt": "assistant",
-    "bing": "assistant",
-    "bard": "assistant",
-    "model": "assistant",
-    "bot": "assistant",
-    "function": "tool",
-    "function_response": "tool",
-    "observation": "tool",
-}
-"""The role for each value of ShareGPT's `from` that isn't the name of a role."""
 
-
-def normalised(conversation: Any, is_opaque: Callable[[Any], bool] = lambda _: False) -> Messages:
+def normalised(
+    conversation: Any,
+    rules: TurnRules = PLAIN,
+    is_opaque: Callable[[Any], bool] = lambda _: False,
+    is_text: Callable[[Any], bool] = lambda value: type(value) is str,
+) -> Messages:
     """Return new messages, as a template sees them.
 
-    Keys whose value is None are dropped, ShareGPT's names become OpenAI's, and reasoning is stored under each name by
-    which templates read it. `is_opaque` returns true for a value that isn't known yet.
+    Keys whose value is None are dropped, roles and calls are those of OpenAI's form by the rules, and reasoning is
+    stored under each name by which templates read it. `is_opaque` returns true for a value that isn't known yet,
+    `is_text` for one that surely is a text.
     """
     if not conversation:
         raise ValueError("Cannot apply chat template to an empty conversation. Provide at least one message.")
@@ -64,24 +58,14 @@ def normalised(conversation: Any, is_opaque: Callable[[Any], bool] = lambda _: F
             error = f"Chat messages should be dicts, dataclasses or pydantic models, but got {message!r}."
             raise TypeError(error)
         messages.append({key: value for key, value in message.items() if value is not None})
-    return [_with_reasoning(plain(as_openai(message), is_opaque)) for message in messages]
+    plain_messages = (plain(message, is_opaque) for message in messages)
+    return [_with_reasoning(rules.applied(message, n, is_text)) for n, message in enumerate(plain_messages)]
 
 
 def is_message(value: Any) -> bool:
     """Return true for what transformers makes a dict of: a mapping, a dataclass, or a pydantic model."""
     is_dataclass = dataclasses.is_dataclass(value) and not isinstance(value, type)
     return is_dataclass or isinstance(value, Mapping) or callable(getattr(value, "model_dump", None))
-
-
-def as_openai(message: dict[str, Any]) -> dict[str, Any]:
-    """Rename ShareGPT's `from` and `value` to `role` and `content`, if the message has no role."""
-    speaker = message.get("from")
-    if "role" in message or type(speaker) is not str:
-        return message
-    names = {"from": "role"} if "content" in message else {"from": "role", "value": "content"}
-    out = {names.get(key, key): value for key, value in message.items()}
-    out["role"] = _SHAREGPT_ROLES.get(speaker, speaker)
-    return out
 
 
 def _with_reasoning(message: dict[str, Any]) -> dict[str, Any]:
@@ -186,7 +170,8 @@ class ConversationRows:
 
     `offset` is the number of the table's rows before the chunk, `first_row` that of the chunk's first row among all.
     `python_values` returns the column's values as Python objects, given their row numbers in the table. If
-    `is_foreign`, the core doesn't know the type, so Python reads all rows.
+    `is_foreign`, the core doesn't know the type, so Python reads all rows. `arguments` are the columns of arguments by
+    their names, `of_arguments` their chunks, as long as that of the conversations, and `of_json` those of JSON.
     """
 
     chunk: pa.Array
@@ -195,13 +180,17 @@ class ConversationRows:
     first_row: int
     python_values: PythonText
     is_foreign: bool
+    arguments: Mapping[str, str]
+    of_arguments: Mapping[str, pa.Array]
+    of_json: Container[str]
 
-    def read(self, shapes: _core.ConversationShapes, start: int, count: int, *, is_open: bool) -> Read:
-        """Read `count` rows by the core, and add their shapes; `is_open`: no list or dict is a single slot."""
+    def read(self, shapes: _core.ConversationShapes, start: int, count: int, *, opening: int) -> Read:
+        """Read `count` rows by the core, and add their shapes; `opening` is as `ShapePrograms.looks_inside`."""
         if self.is_foreign:
             return pa.array([NO_SHAPE] * count, pa.uint32()), pa.nulls(count, pa.list_(pa.string())), []
         try:
-            return shapes.read(self.chunk, start, count, self.first_row, is_open)
+            arguments = [(name, name in self.of_json, chunk) for name, chunk in self.of_arguments.items()]
+            return shapes.read(self.chunk, start, count, self.first_row, opening, arguments)
         except RenderError as error:
             raise render_error(error.code, error.message, error.row, self.column) from None
 
@@ -209,26 +198,42 @@ class ConversationRows:
         """Return rows as Python objects, which `conversation_of` reads; their numbers are in ascending order."""
         if not numbers:
             return []
-        if self._is_plain:
-            rows: list[Any] = pa.concat_arrays([self.chunk.slice(number, 1) for number in numbers]).to_pylist()
+        return self._values(self.column, self.chunk, numbers)
+
+    def row_arguments(self, numbers: list[int]) -> list[RowArguments]:
+        """Return the values of rows' arguments as Python objects, which `arguments_of` reads."""
+        columns = {}
+        for name, chunk in self.of_arguments.items():
+            values = self._values(self.arguments[name], chunk, numbers)
+            if name in self.of_json and name not in (ALL, *LISTS):
+                values = [None if value is None else json.loads(value) for value in values]
+            columns[name] = values if is_text(chunk.type) else map(without_nulls, values)
+        return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+    def _values(self, column: str, chunk: pa.Array, numbers: list[int]) -> list[Any]:
+        if not self.is_foreign and _is_plain(chunk.type):
+            rows: list[Any] = pa.concat_arrays([chunk.slice(number, 1) for number in numbers]).to_pylist()
             return rows
         rows_of_table = pa.array([self.offset + number for number in numbers], pa.int64())
-        values: list[Any] = self.python_values(self.column, rows_of_table, True)
+        values: list[Any] = self.python_values(column, rows_of_table, True)
         return values
 
-    @cached_property
-    def _is_plain(self) -> bool:
-        return not self.is_foreign and _is_plain(self.chunk.type)
 
-
-def conversation_rows(table: pa.Table, column: str, first_row: int) -> Iterator[ConversationRows]:
-    """Yield the chunks of a column of conversations, at least one."""
-    table = conversations_as_texts(table, column)
-    is_foreign = column in unsupported_columns(table.schema)
+def conversation_rows(
+    table: pa.Table, column: str, first_row: int, arguments: Mapping[str, str]
+) -> Iterator[ConversationRows]:
+    """Yield the chunks of a column of conversations and of columns of arguments, at least one."""
+    columns = dict.fromkeys((column, *arguments.values()))
+    of_json = [name for name, of_name in arguments.items() if holds_json(table.schema.field(of_name))]
+    table = pa.table({name: conversations_as_texts(table, name).column(0) for name in columns})
+    is_foreign = bool(unsupported_columns(table.schema))
     core_table, python_values = for_core(table, first_row)
     done = 0
-    for chunk in core_table.column(0).chunks or [pa.nulls(0, core_table.schema.field(0).type)]:
-        yield ConversationRows(chunk, column, done, first_row + done, python_values, is_foreign)
+    for batch in core_table.to_batches() or [[pa.nulls(0, field.type) for field in core_table.schema]]:
+        chunks = dict(zip(columns, batch, strict=True))
+        of_arguments, chunk = {name: chunks[of_name] for name, of_name in arguments.items()}, chunks[column]
+        of_batch = (python_values, is_foreign, arguments, of_arguments, of_json)
+        yield ConversationRows(chunk, column, done, first_row + done, *of_batch)
         done += len(chunk)
 
 
@@ -280,7 +285,7 @@ def conversation_of(value: Any) -> list[Any]:
             return list(_without_marks(value[_MARKED]))
         for name in _ARGUMENTS:
             if value.get(name):
-                message = f"it has {name!r} of its own, which isn't rendered; give tools= or documents= for all rows"
+                message = f"it has {name!r} of its own, which isn't rendered; put them into a column of that name"
                 raise ValueError(message)
         value = next((value[name] for name in _MESSAGES if name in value), value)
     if not isinstance(value, list):

@@ -14,17 +14,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from promptpress._errors.errors import did_you_mean, template_error
 from promptpress._errors.file_errors import ConfigError
+from promptpress._jinja.chat.arguments import RESERVED
 from promptpress._jinja.chat.conversations import plain
-from promptpress._jinja.traced_values import Origin, traced
+from promptpress._jinja.chat.roles import TurnRules
+from promptpress._jinja.traced_values import TEMPLATE, Origin, traced
 
 _FALLBACKS = ("jinja2", "refuse")
-_RESERVED = frozenset({"chat_template", "conversations", "return_assistant_tokens_mask"})
-"""Arguments that transformers passes to its `render_jinja_template` itself; no variable can have their names."""
-
 _TOKEN = "_token"
 """The end of the names of variables that hold a tokenizer's special tokens."""
 
@@ -35,6 +35,8 @@ class ChatSettings:
 
     `fallback` is "jinja2" or "refuse"; `continued` is the field of the last message that is continued; `now` is None if
     the template doesn't read the clock; with `is_marked`, marks stand around the texts of `{% generation %}` blocks.
+    `roles` are other names of roles; `system` is "merge" or None.
+    `argument_columns` has the columns of arguments that each row has of its own, or is None if nothing says which.
     """
 
     source: str
@@ -47,6 +49,10 @@ class ChatSettings:
     now: datetime | None
     variables: dict[str, Any] = field(default_factory=dict)
     is_marked: bool = False
+    roles: dict[str, str] = field(default_factory=dict)
+    system: str | None = None
+    decode_arguments: bool = False
+    argument_columns: dict[str, str] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.source, str):
@@ -58,6 +64,11 @@ class ChatSettings:
         if self.fallback not in _FALLBACKS:
             message = f"expected one of {', '.join(map(repr, _FALLBACKS))}, found {self.fallback!r}"
             raise template_error("unknown_name", "fallback", message)
+        if self.system not in (None, "merge"):
+            raise template_error("unknown_name", "system", f"expected 'merge' or None, found {self.system!r}")
+        if not isinstance(self.decode_arguments, bool):
+            message = f"expected a bool, found a {type(self.decode_arguments).__name__}"
+            raise template_error("wrong_type", "decode_arguments", message)
         if self.continued is not None and self.add_generation_prompt:
             message = (
                 "it can't go with add_generation_prompt: the one continues the last message, "
@@ -66,32 +77,64 @@ class ChatSettings:
             raise template_error("unsupported_mode", "continue_final_message", message)
         if "messages" in self.variables:
             raise template_error("unknown_key", "messages", "the messages are the column's; name the column by column=")
-        reserved = sorted(_RESERVED & set(self.variables)) if self.environment == "transformers" else []
+        reserved = sorted(RESERVED & set(self.variables)) if self.environment == "transformers" else []
         if reserved:
             message = (
                 "transformers raises a TypeError for a variable of this name: its own function has such an argument"
             )
             raise template_error("unknown_key", reserved[0], message)
 
-    def names(self) -> dict[str, Any]:
-        """Return the variables of the template, without the messages."""
+    @property
+    def turn_rules(self) -> TurnRules:
+        """The rules by which messages become those that the template reads."""
+        return TurnRules(self.roles, self.decode_arguments)
+
+    def names(self, arguments: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
+        """Return the variables of the template, without the messages; `arguments` are those of a row."""
         return {
             "tools": self.tools,
             "documents": self.documents,
             "add_generation_prompt": self.add_generation_prompt,
             **self.variables,
+            **arguments,
         }
 
-    def data(self) -> dict[str, Any]:
+    def data(self, arguments: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
         """Return the variables that are data; special tokens are the template's own."""
-        names = self.names().items()
-        return {name: value for name, value in names if not isinstance(value, bool) and not name.endswith(_TOKEN)}
+        names = self.names(arguments).items()
+        return {name: value for name, value in names if type(value) is not bool and not name.endswith(_TOKEN)}
 
-    def traced_names(self, containers: dict[int, Origin]) -> dict[str, Any]:
+    def traced_names(
+        self, containers: dict[int, Origin], arguments: Mapping[str, Any] = MappingProxyType({})
+    ) -> dict[str, Any]:
         """Return the variables as `names`; those that are data have origins. `containers` is as for `traced`."""
-        given = {name: value for name, value in self.data().items() if value is not None}
-        origins = {name: traced(value, Origin("argument", path=name), containers) for name, value in given.items()}
-        return {**self.names(), **origins}
+        origins = {
+            name: traced(value, argument_origin(name, of_row=name in arguments), containers)
+            for name, value in self.data(arguments).items()
+            if value is not None
+        }
+        return {**self.names(arguments), **origins}
+
+
+def argument_origin(name: str, *, of_row: bool) -> Origin:
+    """Return the origin of an argument; one of a row has its name in the place of the column."""
+    if of_row and name.endswith(_TOKEN):
+        return TEMPLATE
+    return Origin("argument", name if of_row else None, path=name)
+
+
+def role_names(roles: Any) -> dict[str, str]:
+    """Check and return other names of roles."""
+    if roles is None:
+        return {}
+    if not isinstance(roles, Mapping):
+        message = f"expected a dict of roles and their other names, found a {type(roles).__name__}"
+        raise template_error("wrong_type", "roles", message)
+    for role, name in roles.items():
+        if type(role) is not str or type(name) is not str or not name:
+            message = f"expected names of roles, which are texts that aren't empty, found {role!r}: {name!r}"
+            raise template_error("wrong_type", "roles", message)
+    return dict(roles)
 
 
 def tool_schemas(tools: Any) -> list[Any] | None:

@@ -8,15 +8,18 @@ from __future__ import annotations
 import itertools
 import json
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
-from promptpress._jinja.chat.conversations import REASONING, TAG, as_openai, cut, normalised, tagged
-from promptpress._jinja.chat.settings import ChatSettings
+from promptpress._jinja.chat.arguments import LISTS, check_names
+from promptpress._jinja.chat.conversations import REASONING, TAG, cut, normalised, tagged
+from promptpress._jinja.chat.roles import BLANK_LINE, TurnRules, with_merged_system
+from promptpress._jinja.chat.settings import ChatSettings, argument_origin
 from promptpress._jinja.compiler.compilation import compile_names, core_program
 from promptpress._jinja.compiler.machine import Machine
 from promptpress._jinja.compiler.program import Builder
@@ -28,13 +31,17 @@ from promptpress._jinja.compiler.values import (
     forget_inspections,
     inspections,
     is_opaque,
+    is_text,
     kind,
 )
+from promptpress._jinja.left_out import Kinds
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.traced_values import Origin, known_containers, plain, traced
 
 SLOTS = "slots"
 """The only column of a shape's program: the texts of a conversation's slots."""
+OPEN_TOOLS, OPEN_ALL = 1, 2
+"""Lists and dicts that are no single slots, for templates that look into them: tools and documents; or all."""
 MAX_SHAPES = 10_000
 """Shapes that are kept; Jinja2 renders conversations of further ones."""
 MAX_SKELETON_BYTES = 64 << 20
@@ -51,28 +58,49 @@ WORTHWHILE_ROWS = 16
 class _Opened(NamedTuple):
     """The messages of a shape, as a template sees them; their slots are values of the row.
 
-    `containers` has the origins of their lists and dicts, `origins` that of each slot, without the column. `has_closed`
-    is true if there are lists or dicts that are single slots.
+    `arguments` are those that rows have of their own. `containers` has the origins of lists and dicts, `origins` that
+    of each slot, without the column. `closed` is what would open some of the lists and dicts that are single slots.
     """
 
     messages: list[Any]
+    arguments: dict[str, Any]
     containers: dict[int, Origin]
     origins: list[Origin]
-    has_closed: bool
+    closed: int
 
 
-def _opened(skeleton: str, builder: Builder) -> _Opened:
+def _opened(skeleton: str, builder: Builder, rules: TurnRules) -> _Opened:
     """Open the slots of a skeleton."""
     given = json.loads(skeleton)
+    given, of_arguments = (given["messages"], given["arguments"]) if isinstance(given, dict) else (given, {})
+    check_names(of_arguments)
     slots: list[Any] = []
     values = [_open(message, builder, slots) for message in given]
-    messages = normalised(values, is_opaque)
-    origins: list[Origin] = []
-    for message, origin in zip(given, _origins(messages, None), strict=True):
-        origins += _slot_origins(as_openai(message), origin)
+    arguments = {name: _open(value, builder, slots) for name, value in of_arguments.items()}
+    messages = normalised(values, rules, is_opaque, is_text)
+    origins: dict[int, Origin] = {}
+    for value, message, origin in zip(values, messages, _origins(messages, None), strict=True):
+        _refuse_opened(value, message, rules)
+        for key in sorted(message, key=lambda key: key in REASONING and value.get(key) is None):
+            _add_origins(message[key], origin.under(key), origins)
+    for name, argument in arguments.items():
+        _add_origins(argument, argument_origin(name, of_row=True), origins)
     containers: dict[int, Origin] = {}
     opened = traced_messages(messages, given, None, containers)
-    return _Opened(opened, containers, origins, any(type(slot) is Closed for slot in slots))
+    slot_origins = [origins.get(id(slot), Origin("field")) for slot in slots]
+    closed = OPEN_ALL if any(type(slot) is Closed for slot in slots) else 0
+    if any("{" in (of_arguments.get(name) or ()) for name in LISTS):
+        closed = OPEN_TOOLS
+    return _Opened(opened, arguments, containers, slot_origins, closed)
+
+
+def _refuse_opened(value: dict[str, Any], message: dict[str, Any], rules: TurnRules) -> None:
+    """Refuse a shape with a text that the core has opened and that is no call: its text is no longer known."""
+    role = value["role"] if value.get("role") is not None else value.get("from")
+    if type(role) is str and role.lower() in rules.call_roles:
+        for content in (message.get("content"), message.get("value")):
+            if content is not None and not is_text(content):
+                raise UnsupportedError("a turn whose role is one of calls has another content")
 
 
 def traced_messages(
@@ -126,19 +154,27 @@ _CLOSED = {"{": "dict", "[": "list"}
 _NUMBERS = {"i": "int", "f": "float"}
 
 
-def _slot_origins(value: Any, origin: Origin) -> Iterator[Origin]:
-    """Yield the origins of a skeleton's slots, in their order."""
-    if isinstance(value, str) and value in _MARKS:
-        yield origin
+def _add_origins(value: Any, origin: Origin, origins: dict[int, Origin]) -> None:
+    """Add the origins of the slots in a value, by their ids; the first place of a slot counts."""
+    if is_opaque(value):
+        origins.setdefault(id(value), origin)
     elif isinstance(value, list):
         for number, item in enumerate(value):
-            yield from _slot_origins(item, origin.item(number))
+            _add_origins(item, origin.item(number), origins)
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from _slot_origins(item, origin.under(key))
+            _add_origins(item, origin.under(key), origins)
 
 
-_MARKS = frozenset({"?", *_CLOSED, *_NUMBERS})
+def _before(builder: Builder, system: Any, user: Any) -> Any:
+    """Put a system's text before another one, with a blank line between them if the first one isn't empty."""
+    if not is_opaque(system):
+        system = builder.sym(builder.constant(system))
+    blank_line = builder.operation(
+        "select", *(builder.operation("truth", system.node).node, builder.constant(BLANK_LINE), builder.constant(""))
+    )
+    end = user.node if is_opaque(user) else builder.constant(user)
+    return builder.operation("concat", system.node, blank_line.node, end)
 
 
 def _continued(builder: Builder, messages: list[Any], field: str, source: str) -> Callable[[Machine, Any], Any]:
@@ -197,9 +233,9 @@ def _parts(machine: Machine, text: Sym) -> list[Any]:
             out.append(machine.constant_or_sym(number))
     # A tag may lie in two neighbouring constants.
     joined: list[Any] = []
-    for is_text, parts in itertools.groupby(out, lambda part: type(part) is str):
+    for are_texts, parts in itertools.groupby(out, lambda part: type(part) is str):
         neighbours = list(parts)
-        joined += ["".join(neighbours)] if is_text else neighbours
+        joined += ["".join(neighbours)] if are_texts else neighbours
     return joined
 
 
@@ -228,14 +264,14 @@ class ShapeProgram(NamedTuple):
 
     `bails` has the lines of the template where rows go to Jinja2, and why; the line is None if the shape itself is why.
     `origins` are those of the slots, and of data that the program itself holds, without the column. `wants_inside` is
-    true if the template may look into lists and dicts that are single slots.
+    not 0 if the template may look into lists and dicts that are single slots: what opens them.
     """
 
     program: _core.JinjaProgram | None
     reasons: tuple[str, ...]
     bails: tuple[tuple[int | None, str], ...]
     origins: tuple[Origin, ...] = ()
-    wants_inside: bool = False
+    wants_inside: int = 0
 
 
 _LATER = ShapeProgram(None, ("its shape hasn't been met often",), ())
@@ -245,18 +281,32 @@ _UNKNOWN = ShapeProgram(None, ("the first of its shape",), ())
 
 
 class ShapePrograms:
-    """The shapes so far and their programs, for all tables that one template renders."""
+    """The shapes so far and their programs, for all tables that one template renders.
 
-    def __init__(self, reference: Reference, settings: ChatSettings) -> None:
+    Programs count what they leave out by `kinds`; without any, nothing is counted.
+    """
+
+    def __init__(
+        self,
+        reference: Reference,
+        settings: ChatSettings,
+        kinds: Kinds | None = None,
+        *,
+        merges_system: bool = False,
+    ) -> None:
+        self._kinds = kinds
         self._reference = reference
+        self._merges_system = merges_system
         self._settings = settings
         self._lock = threading.Lock()
         self._rows: dict[int, int] = {}
         self._programs: dict[int, ShapeProgram] = {}
         self._exhausted = 0
-        self.looks_inside = False
-        """True if the template looks into lists and dicts of any kind, so that none may be a single slot."""
-        self.shapes = _core.ConversationShapes(MAX_SHAPES, MAX_SKELETON_BYTES)
+        self.looks_inside = 0
+        """The lists and dicts that the template looks into, so that none of them may be a single slot."""
+        rules = settings.turn_rules
+        call_roles, decodes = list(rules.call_roles), rules.decodes_arguments
+        self.shapes = _core.ConversationShapes(MAX_SHAPES, MAX_SKELETON_BYTES, call_roles, decodes)
 
     def for_rows(
         self, ids: pa.Array, counts: list[tuple[int, int]]
@@ -271,7 +321,7 @@ class ShapePrograms:
             for number, rows in counts:
                 if self._wants_program(number, rows):
                     self._programs[number] = program = self.compile(self.shapes.skeleton(number))
-                    self.looks_inside |= program.wants_inside
+                    self.looks_inside = max(self.looks_inside, program.wants_inside)
                     new.append(number)
             without = _LATER if len(self._programs) < MAX_PROGRAMS else _TOO_MANY
             without = _TOO_COSTLY if self.is_exhausted else without
@@ -295,21 +345,27 @@ class ShapePrograms:
         settings = self._settings
         before = inspections()
         try:
-            opened = _opened(skeleton, builder)
+            opened = _opened(skeleton, builder, settings.turn_rules)
             messages, continued = opened.messages, settings.continued
+            if self._merges_system:
+                messages = with_merged_system(messages, is_text, partial(_before, builder))
             after = None if continued is None else _continued(builder, messages, continued, self._reference.source)
         except Exception as error:  # each such row raises it, whatever it is
             why = str(error) if isinstance(error, BailError) else f"raises {type(error).__name__}: {error}"
             return ShapeProgram(None, (why,), ((None, why),))
         finally:
             forget_inspections(before)
-        names = {"messages": messages, **settings.traced_names(opened.containers)}
+        names = {"messages": messages, **settings.traced_names(opened.containers, opened.arguments)}
         with known_containers(opened.containers):
             compiled = compile_names(self._reference, builder, names, None, after=after)
         self._exhausted += compiled.is_exhausted
         bails = tuple(dict.fromkeys((bail.line, bail.reason) for bail in compiled.bails))
-        wants_inside = opened.has_closed and compiled.has_unsupported
-        program = core_program(compiled)
+        wants_inside = opened.closed if compiled.has_unsupported else 0
+        parts = None
+        if self._kinds is not None:
+            given = [name for name, value in settings.data(opened.arguments).items() if is_opaque(value) or value]
+            parts = self._kinds.parts_of_program(opened.origins, compiled.program.origins, given, len(opened.messages))
+        program = core_program(compiled, parts)
         if program is None:
             reasons = tuple(f"line {line}: {why}" for line, why in bails[:1])
             return ShapeProgram(None, reasons, bails, wants_inside=wants_inside)

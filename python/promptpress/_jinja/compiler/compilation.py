@@ -47,6 +47,10 @@ _LIST_TYPES = (
 )
 
 
+Parts = tuple[list[int | None], list[int | None], list[list[int]]]
+"""The part of each slot, that of each origin of a program's own data, and the numbers under which parts are counted."""
+
+
 class Compiled:
     """The result of compiling."""
 
@@ -260,15 +264,18 @@ _RARE = "few rows have had lists of its lengths so far"
 _REFUSED = "the program is nested too deep, or a text of the template's own making isn't Unicode"
 
 
-def core_program(compiled: Compiled) -> _core.JinjaProgram | None:
-    """Make the core's form of a program; return None if every row would go to Jinja2."""
+def core_program(compiled: Compiled, parts: Parts | None = None) -> _core.JinjaProgram | None:
+    """Make the core's form of a program; return None if every row would go to Jinja2.
+
+    `parts` are those of the input that texts may lack: see the core's `JinjaProgram`.
+    """
     if compiled.is_hopeless:
         return None
     program = compiled.program
     install_printable()
     try:
         return _core.JinjaProgram(
-            list(program.columns), list(program.nodes), list(program.block), list(program.reasons)
+            list(program.columns), list(program.nodes), list(program.block), list(program.reasons), parts
         )
     except ValueError:  # nested deeper than the core allows, or a lone surrogate in a text
         return None

@@ -113,17 +113,17 @@ def holds_opaque(value: Any, depth: int = 0, seen: dict[int, int] | None = None)
 
 @dataclass
 class _OpenWriter(Writer):
-    """Writes lists and dicts that contain values of the row; `write` returns the text of such a value."""
+    """Writes lists and dicts that contain values of the row; `write` returns such a value's text at a level."""
 
     machine: Operands = field(kw_only=True)
-    write: Callable[[Any], Any] = field(kw_only=True)
+    write: Callable[[Any, int], Any] = field(kw_only=True)
 
     def parts(self, value: Any, around: Origin | None = None, depth: int = 1) -> list[Any]:
         self.machine.spend(_STEPS_OF_PART)
         if depth > _MAX_DEPTH + 1:
             raise self.machine.unsupported("the text of a list that is nested very deep")
         if is_opaque(value):
-            return [self.write(value)]
+            return [self.write(value, depth - 1)]
         if type(value) is dict and not self.has_tuples and not all(isinstance(key, str) for key in value):
             raise self.machine.unsupported("JSON of a dict whose keys are no texts")
         return super().parts(value, around, depth)
@@ -141,7 +141,7 @@ def plain_text(machine: Operands, value: Any) -> Any:
         machine.weigh(item)
         return str(machine.real(repr, item))
 
-    def write(item: Any) -> Any:
+    def write(item: Any, _: int) -> Any:
         if type(item) is Closed:
             return machine.operate("text_of_json", item.json)
         return machine.operate("repr", item)
@@ -164,17 +164,20 @@ def json_text(
         machine.weigh(item)
         return str(machine.real(json.dumps, item, ensure_ascii=ensure_ascii))
 
-    def write(item: Any) -> Any:
+    listed = None if separators is None else list(separators)
+
+    def write(item: Any, level: int) -> Any:
         if type(item) is Sym:
             if indent is not None and not item.kind.only("str", "none", "bool", "int", "float"):
                 raise machine.unsupported("indented JSON of a value of the row that may be a list or a dict")
-            listed = None if separators is None else list(separators)
             return machine.operate("tojson", item, None, sort_keys, ensure_ascii, listed)
-        if type(item) is Closed and indent is None and separators is None and not (ensure_ascii or sort_keys):
-            return item.json
+        if type(item) is Closed and not sort_keys:
+            if indent is None and separators is None and not ensure_ascii:
+                return item.json
+            return machine.operate("json_of_json", item.json, level, indent, ensure_ascii, listed)
         if type(item) is Choice:
             raise machine.unsupported("JSON of a value that a condition decides")
-        raise machine.unsupported("JSON of a value of the row that isn't looked into")
+        raise machine.unsupported("sorted JSON of a value of the row that isn't looked into")
 
     item, key = separators or ((", ", ": ") if indent is None else (",", ": "))
     return _OpenWriter(scalar, item, key, indent, sort_keys, machine=machine, write=write).text(value)

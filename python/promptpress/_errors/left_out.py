@@ -1,0 +1,102 @@
+"""Counts of what chat templates leave out of prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import pyarrow as pa
+
+from promptpress._errors.errors import counted
+
+NOTES = frozenset({"reasoning_left_out", "name_left_out", "role_unknown_to_template"})
+"""Codes of what templates leave out by design, or of why they leave something out: nobody is warned of these."""
+
+MAX_FIRST_ROWS = 10
+"""The first rows that are kept of each kind."""
+
+_MAX_SHOWN = 5
+_WORDS = {
+    "message_left_out": "a message",
+    "tool_call_left_out": "a tool call",
+    "tools_left_out": "the tools",
+    "documents_left_out": "the documents",
+    "reasoning_left_out": "reasoning",
+    "name_left_out": "a name",
+}
+_SCHEMA = pa.schema([("code", pa.string()), ("rows", pa.int64()), ("first_row", pa.int64()), ("place", pa.string())])
+
+Kind = tuple[str, str]
+"""A code, and the place of what is left out."""
+
+
+class LeftOut:
+    """Counts the conversations whose prompts lack something, by what it is and where.
+
+    Args:
+        refused: The codes of what an assistant says that no prompt may lack.
+
+    """
+
+    def __init__(self, refused: frozenset[str] = frozenset()) -> None:
+        self._refused = refused
+        self._rows: dict[Kind, tuple[int, list[int]]] = {}
+
+    def refuses(self, kind: Kind) -> bool:
+        """Return true if no prompt may lack what is of this kind."""
+        return kind[0] in self._refused and kind[1].endswith("role 'assistant'")
+
+    def add(self, kind: Kind, rows: int, first_rows: Iterable[int]) -> None:
+        """Count rows that lack something; `first_rows` are the numbers of the first of them."""
+        before, first = self._rows.get(kind, (0, []))
+        self._rows[kind] = (before + rows, sorted([*first, *first_rows])[:MAX_FIRST_ROWS])
+
+    def add_all(self, other: LeftOut) -> None:
+        """Add the counts of other rows."""
+        for kind, (rows, first_rows) in other._rows.items():
+            self.add(kind, rows, first_rows)
+
+    def renumbered(self, row_number: Callable[[int], int]) -> LeftOut:
+        """Return the same counts with other numbers of rows."""
+        out = LeftOut()
+        for kind, (rows, first_rows) in self._rows.items():
+            out.add(kind, rows, map(row_number, first_rows))
+        return out
+
+    def items(self) -> list[tuple[Kind, int, list[int]]]:
+        """Return each kind with its number of rows and the first of them: notes last, what is frequent first."""
+        items = [(kind, rows, first_rows) for kind, (rows, first_rows) in self._rows.items()]
+        return sorted(items, key=lambda item: (item[0][0] in NOTES, -item[1], item[2], item[0]))
+
+    def lines(self) -> list[str]:
+        """Return what is left out in words, for who looks at one conversation."""
+        return [_words(kind) for kind, _, _ in self.items() if kind[0] in _WORDS]
+
+    def warning(self, conversations: int) -> str:
+        """Return the text of a warning; it is empty if nothing is left out, or only what is no more than a note."""
+        lines = [
+            f"in {rows:,} of {counted(conversations, 'conversation')} the template leaves out {_words(kind)}, first in "
+            f"row {first_rows[0]}"
+            for kind, rows, first_rows in self.items()
+            if kind[0] not in NOTES
+        ]
+        if len(lines) > _MAX_SHOWN:
+            lines[_MAX_SHOWN:] = [f"and {len(lines) - _MAX_SHOWN} more (last_run.left_out)"]
+        return ";\n".join(lines)
+
+    def table(self) -> pa.Table:
+        """Return the counts as a table of `code`, `rows`, `first_row` and `place`."""
+        rows = [
+            {"code": kind[0], "rows": rows, "first_row": first_rows[0], "place": kind[1]}
+            for kind, rows, first_rows in self.items()
+        ]
+        return pa.Table.from_pylist(rows, _SCHEMA)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, LeftOut) and self._rows == other._rows
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+
+def _words(kind: Kind) -> str:
+    code, place = kind
+    return _WORDS[code] if _WORDS[code] == f"the {place}" else f"{_WORDS[code]}: {place}"

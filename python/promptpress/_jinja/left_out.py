@@ -1,0 +1,190 @@
+"""What chat templates leave out: parts of conversations, and arguments, of which no byte is in the prompt."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from promptpress._core import RenderError
+from promptpress._errors.errors import render_error
+from promptpress._errors.left_out import MAX_FIRST_ROWS, Kind, LeftOut
+from promptpress._jinja.chat.conversations import REASONING
+from promptpress._jinja.traced_values import COMPUTED, Origin, Piece
+
+_OF_MESSAGE = re.compile(
+    r"(?P<content>content(?:\[\d+\])?)(?:\.text)?$"
+    r"|(?P<call>tool_calls\[\d+\]|function_call)(?!\.(?:id|type)$)"
+    r"|(?P<reasoning>reasoning_content|reasoning|thinking)(?![^.\[])"
+    r"|(?P<name>name)$"
+)
+_CODES = {
+    "content": "message_left_out",
+    "call": "tool_call_left_out",
+    "reasoning": "reasoning_left_out",
+    "name": "name_left_out",
+}
+ARGUMENT_CODES = {"tools": "tools_left_out", "documents": "documents_left_out"}
+
+
+class Part(NamedTuple):
+    """What a prompt may lack as a whole: an argument, or a text, call, reasoning or name of a message.
+
+    `message` is the message's number and `path` the part's place in it; an argument has no number, and its name as
+    path.
+    """
+
+    code: str
+    path: str
+    message: int | None = None
+    role: str | None = None
+
+    def kinds(self, messages: int, source: str) -> Iterator[Kind]:
+        """Yield what is counted if the part is left out of a conversation of so many messages."""
+        if self.message is None:
+            yield self.code, self.path
+            return
+        last = self.message == messages - 1
+        turn = "last turn" if last else "first turn" if self.message == 0 else "a turn in between"
+        yield self.code, f"{turn}, role {self.role!r}"
+        is_known = self.role is None or f"'{self.role}'" in source or f'"{self.role}"' in source
+        if self.code == "message_left_out" and not is_known:
+            yield "role_unknown_to_template", f"role {self.role!r}"
+
+
+def part_of(origin: Origin) -> Part | None:
+    """Return the part that a value belongs to; None for a value that no prompt need have."""
+    path = origin.path or ""
+    if origin.source == "argument":
+        name = re.split(r"[.\[]", path)[0]
+        return Part(ARGUMENT_CODES[name], name) if name in ARGUMENT_CODES else None
+    match = _OF_MESSAGE.match(path) if origin.source == "field" and origin.message is not None else None
+    if match is None or match.lastgroup is None:
+        return None
+    kind = match.lastgroup
+    return Part(_CODES[kind], kind if kind == "reasoning" else match[kind], origin.message, origin.role)
+
+
+def left_out_error(kind: Kind, row: int, column: str) -> RenderError:
+    """Make the error of a row whose text lacks what an assistant says."""
+    what = "call of a tool" if kind[0] == "tool_call_left_out" else "message"
+    remedy = f"--allow {kind[0]} trains the rest"
+    message = f"the template leaves out an assistant's {what} ({kind[1]}), which so isn't trained; {remedy}"
+    return render_error("left_out", message, row, column)
+
+
+class Kinds:
+    """Numbers the kinds of what one template leaves out, for programs to count by."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._numbers: dict[Kind, int] = {}
+
+    def parts_of_program(
+        self, slots: Iterable[Origin], data: Iterable[Origin], arguments: Iterable[str], messages: int
+    ) -> tuple[list[int | None], list[int | None], list[list[int]]]:
+        """Return the part of each slot and of the data that a program holds, and the numbers of each part's kinds.
+
+        `arguments` are the names of those that have a value.
+        """
+        numbers: dict[Part, int] = {}
+        of_slots = [None if part is None else numbers.setdefault(part, len(numbers)) for part in map(part_of, slots)]
+        for name in arguments:
+            if part := part_of(Origin("argument", path=name)):
+                numbers.setdefault(part, len(numbers))
+        # What a program holds of a message is but its keys and truths, unless a slot is part of it too.
+        of_data = [None if part is None else numbers.get(part) for part in map(part_of, data)]
+        return of_slots, of_data, [self._numbered(part.kinds(messages, self._source)) for part in numbers]
+
+    def _numbered(self, kinds: Iterable[Kind]) -> list[int]:
+        return [self._numbers.setdefault(kind, len(self._numbers)) for kind in kinds]
+
+    def count(self, lacking: Iterable[tuple[int, int, list[int]]], first_row: int) -> LeftOut:
+        """Count what programs have left out: the number of each kind, with its rows and the first of them."""
+        kinds = list(self._numbers)
+        counts = LeftOut()
+        for number, rows, first_rows in lacking:
+            counts.add(kinds[number], rows, [first_row + row for row in first_rows[:MAX_FIRST_ROWS]])
+        return counts
+
+    def refused(self, lacking: Iterable[tuple[int, int, list[int]]], counts: LeftOut) -> Iterator[tuple[int, Kind]]:
+        """Yield the rows that lack something that the counts refuse; `lacking` lists all rows."""
+        kinds = list(self._numbers)
+        for number, _, rows in lacking:
+            if counts.refuses(kinds[number]):
+                yield from ((row, kinds[number]) for row in rows)
+
+
+def lacking_parts(messages: list[Any], arguments: Mapping[str, Any], pieces: Iterable[Piece]) -> list[Part]:
+    """Return the parts of a conversation, as a template sees it, that a text with these pieces lacks.
+
+    A part that may be among bytes of several values is taken to be there.
+    """
+    written = {origin for text, origin in pieces if text and origin is not None}
+    if COMPUTED in written:
+        return []
+    covered = {(origin.message, origin.path or "") for origin in written}
+    return [
+        part for part, _ in parts_with_texts(messages, arguments) if not any(_covers(where, part) for where in covered)
+    ]
+
+
+def has_all_parts(messages: list[Any], arguments: Mapping[str, Any], text: str, source: str) -> bool:
+    """Return true if a text surely has all parts of a conversation; false if it may lack some.
+
+    A part is there if its text is, and could have come from nowhere else: neither the template nor other data has it.
+    """
+    parts = list(parts_with_texts(messages, arguments))
+    if not all(of_part and of_part in text and of_part not in source for _, of_part in parts):
+        return False
+    once = [{key: value for key, value in message.items() if key not in REASONING[1:]} for message in messages]
+    data = json.dumps([once, arguments], ensure_ascii=False, default=str)
+    return all(data.count(json.dumps(of_part, ensure_ascii=False)[1:-1]) == 1 for _, of_part in parts)
+
+
+def _covers(where: tuple[int | None, str], part: Part) -> bool:
+    """Return true if a value at some place belongs to a part, or holds it."""
+    message, path = where
+    if message != part.message:
+        return False
+    found = part_of(Origin("argument" if message is None else "field", None, message, part.role, path))
+    return part == found or part.path.startswith(path)
+
+
+def parts_with_texts(messages: list[Any], arguments: Mapping[str, Any]) -> Iterator[tuple[Part, str]]:
+    """Yield the parts of a conversation that aren't blank, each with a text that a prompt with the part has mostly."""
+    for number, message in enumerate(messages):
+        role = message.get("role") if isinstance(message.get("role"), str) else None
+        for key, value in message.items():
+            for path, item in _items(key, value):
+                part = part_of(Origin("field", None, number, role, path))
+                if part is not None and (text := _text(item).strip()):
+                    yield part, text
+    for name, value in arguments.items():
+        part = part_of(Origin("argument", path=name)) if value else None
+        if part is not None:
+            yield part, _text(_first_name(value))
+
+
+def _first_name(value: Any) -> Any:
+    """Return the name or the title of the first tool or document; None if it has none."""
+    first = value[0] if isinstance(value, (list, tuple)) else None
+    first = first.get("function", first) if isinstance(first, dict) else {}
+    return first.get("name", first.get("title")) if isinstance(first, dict) else None
+
+
+def _items(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the values of a message's key that are parts of their own, with their paths."""
+    if key in {"content", "tool_calls"} and isinstance(value, (list, tuple)):
+        for number, item in enumerate(value):
+            is_text = key == "content" and isinstance(item, dict)
+            yield f"{key}[{number}]", item.get("text") if is_text else item
+    elif key not in REASONING[1:]:  # the first of its names has the same text
+        yield key, value
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, (bool, dict, list, tuple)):
+        return "" if value is None or not value else json.dumps(value, default=str)
+    return str(value)

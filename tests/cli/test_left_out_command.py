@@ -1,0 +1,61 @@
+"""What a chat template leaves out, on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from parts.small_tokenizers import small_tokenizer
+from promptpress_workbench.cli import main
+
+KEEPS_PLAIN = (
+    "{% for m in messages %}{% if m.role == 'user' or not m.tool_calls %}<{{ m.role }}>{{ m.content }}</s>"
+    "{% endif %}{% endfor %}"
+)
+CALL = {"type": "function", "function": {"name": "f", "arguments": {"x": 1}}}
+
+ANSWER = {"role": "assistant", "content": "a"}
+ROWS = [{"messages": [{"role": "user", "content": f"q{row}"}, dict(ANSWER)]} for row in range(9)]
+ROWS[7]["messages"][1]["tool_calls"] = [CALL]  # type: ignore[assignment]  # a call next to texts
+SOURCE = ("chats.jsonl", "--chat-template", "template.jinja")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("chats.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+    Path("template.jinja").write_text(KEEPS_PLAIN, encoding="utf-8")
+    small_tokenizer("bytes").save("tokenizer.json")
+
+
+def export(form: str, *options: str) -> int:
+    return main(["export", form, *SOURCE, "--tokenizer", "tokenizer.json", "--out", "out.jsonl", *options])
+
+
+@pytest.mark.parametrize("form", ["trl-tokens", "axolotl-tokens"])
+def test_no_export_for_trainers_leaves_out_an_assistant_in_silence(
+    form: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert export(form, "--mask", "assistant") == 4
+    assert "row 7" in (error := capsys.readouterr().err)
+    assert "leaves out an assistant's message (last turn, role 'assistant')" in error
+    assert not Path("out.jsonl").exists()
+    assert export(form, "--mask", "assistant", "--errors", "skip") == 0
+    assert len(Path("out.jsonl").read_text(encoding="utf-8").splitlines()) == 8
+    Path("template.jinja").write_text(KEEPS_PLAIN.replace("not m.tool_calls", "not loop.last"), encoding="utf-8")
+    assert export(form, "--mask", "assistant", "--allow", "tool_call_left_out") == 4
+    assert export(form, "--mask", "assistant", "--allow", "tool_call_left_out,message_left_out") == 0
+
+
+def test_other_exports_warn(capsys: pytest.CaptureFixture[str]) -> None:
+    assert export("vllm-tokens") == 0
+    assert "warning: in 1 of 9 conversations the template leaves out a message: last turn" in capsys.readouterr().err
+    assert export("vllm-tokens", "--strict") == 3
+
+
+def test_show_says_it_with_the_prompt(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", *SOURCE, "--row", "7"]) == 0
+    shown = capsys.readouterr()
+    assert "not in the prompt: a tool call: last turn, role 'assistant'\n" in shown.out
+    assert "warning" not in shown.err

@@ -1,0 +1,147 @@
+"""What chat templates leave out, beside a search for marks in the prompts."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections import Counter
+from typing import Any
+
+import promptpress as pp
+import pytest
+from amounts import part_of
+from generators.marked_conversations import Conversations, lost
+from promptpress.engine.errors import LeftOutWarning
+
+LOOP = "{% for m in messages %}"
+TEMPLATES = {
+    "all": LOOP + "<{{ m.role }}>{{ m.content }}{{ m.tool_calls | tojson if m.tool_calls }}{% endfor %}",
+    "known roles": LOOP + "{% if m.role in ['user', 'assistant'] %}{{ m.content }}{% endif %}{% endfor %}",
+    "system first": "{% if messages[0].role == 'system' %}{{ messages[0].content | trim }}\n{% endif %}"
+    + LOOP
+    + "{% if m.role != 'system' %}[{{ m.content }}]{% endif %}{% endfor %}",
+    "after thinking": LOOP
+    + "{% if '</think>' in m.content %}{{ m.content.split('</think>')[-1] | trim }}{% else %}{{ m.content }}{% endif %}"
+    + ";{% endfor %}",
+    "texts that are filled": LOOP
+    + "{% if m.content %}{{ m.content }}{% elif m.tool_calls %}call{% endif %}{% endfor %}",
+    "texts beside calls": LOOP
+    + "{% if m.tool_calls %}{% for c in m.tool_calls %}{{ c.function.name }}({{ c.function.arguments | tojson }})"
+    + "{% endfor %}{% else %}{{ m.content }}{% endif %}{% endfor %}",
+    "last of the same role": "{% set ns = namespace(text='') %}"
+    + LOOP
+    + "{% if m.role == 'user' %}{% set ns.text = m.content | trim %}{% endif %}{% endfor %}{{ ns.text }}",
+    "joined": "{{ messages | map(attribute='content') | join(', ') }}",
+    "reasoning of the last turn": LOOP
+    + "{% if m.reasoning_content and loop.last %}<think>{{ m.reasoning_content }}</think>{% endif %}{{ m.content }}"
+    + "{% endfor %}",
+    "parts": LOOP
+    + "{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content or [] %}{{ p.text | upper }}"
+    + "{% endfor %}{% endif %}{{ m.name }}{% endfor %}",
+    "tools": "{% if tools %}{{ tools | tojson }}{% endif %}" + LOOP + "{{ m.content }}{% endfor %}",
+    "two texts in one": "{{ (messages[0].content ~ '\n' ~ messages[-1].content) | trim }}",
+}
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_what_is_left_out_is_what_no_mark_is_of(name: str) -> None:
+    conversations = Conversations(sum(map(ord, name)))
+    drawn = [conversations.conversation() for _ in range(part_of(400))]
+    tools, marks = conversations.tools()
+    # Jinja2 renders the first of each shape, and a program the others.
+    order = [number for number in range(len(drawn)) for _ in range(conversations.random.choice([1, 2, 3]))]
+    chat = pp.ChatTemplate(TEMPLATES[name], tools=tools)
+    rendered = chat.render([{"messages": drawn[number][0]} for number in order], errors="column")
+    expected: Counter[tuple[str, str]] = Counter()
+    for number, prompt in zip(order, rendered["prompt"].to_pylist(), strict=True):
+        if prompt is not None:
+            expected.update(lost(prompt, *drawn[number]))
+            expected.update([("tools_left_out", "tools")] * (marks[0] not in prompt))
+    assert chat.last_run is not None
+    found = {(row["code"], row["place"]): row["rows"] for row in chat.last_run.left_out.to_pylist()}
+    assert {kind: rows for kind, rows in found.items() if kind[0] != "role_unknown_to_template"} == expected
+    assert chat.last_run.compiled > 0 < chat.last_run.jinja2
+
+
+SILENT = [{"role": "user", "content": "q"}, {"role": "robot", "content": "LOST"}]
+
+
+def test_a_run_warns_once_of_all_that_it_has_left_out() -> None:
+    chat = pp.ChatTemplate(TEMPLATES["known roles"])
+    rows = [{"messages": SILENT[:1]}] * 3 + [{"messages": SILENT}] * 2
+    wanted = "in 2 of 5 conversations the template leaves out a message: last turn, role 'robot', first in row 3"
+    for render in (chat.render, lambda rows: chat.stream(rows).read_all()):
+        with pytest.warns(LeftOutWarning) as told:
+            render(rows)
+        assert [str(warning.message) for warning in told] == [wanted]
+    with pytest.warns(LeftOutWarning, match="first in row 1"):
+        chat.render([{"messages": "bad"}, {"messages": SILENT}], errors="column")
+
+
+def test_what_is_left_out_by_design_is_but_a_note() -> None:
+    chat = pp.ChatTemplate(TEMPLATES["reasoning of the last turn"])
+    thought = {"role": "assistant", "content": "a", "reasoning_content": "r"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        chat.render([{"messages": [SILENT[0], thought, SILENT[0]]}])
+    assert chat.last_run is not None
+    assert chat.last_run.left_out["code"].to_pylist() == ["reasoning_left_out"]
+
+
+def test_what_is_blank_is_not_left_out() -> None:
+    chat = pp.ChatTemplate(LOOP + "{{ m.content | trim if m.role == 'user' }}{% endfor %}")
+    rows = [
+        {"messages": [{"role": role, "content": text}]} for text in ("", " \n\u2003", "a") for role in ("user", "x")
+    ] * 3
+    chat.render(rows)
+    assert chat.last_run is not None
+    assert chat.last_run.left_out.to_pylist()[0] == {
+        **{"code": "message_left_out", "rows": 3, "first_row": 5, "place": "last turn, role 'x'"}
+    }
+
+
+@pytest.mark.parametrize("system", [None, "S"])
+def test_a_template_behind_another_one(system: str | None) -> None:
+    chat = pp.ChatTemplate("{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}")
+    renderer = pp.Renderer("{q}", system=system, chat_template=chat)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        renderer.render([{"q": "x"}] * 2)
+    assert len(told) == (system is not None)
+    codes = {"message_left_out", "role_unknown_to_template"} if system else set()
+    assert renderer.last_run is not None
+    assert set(renderer.last_run.left_out["code"].to_pylist()) == codes
+    assert codes <= set(renderer.audit([{"q": "x"}])["code"].to_pylist())
+
+
+@pytest.mark.parametrize("tools", [[{"name": "f"}], '[{"name": "f"}]', ['{"name": "f"}']])
+def test_tools_of_rows_that_no_template_reads(tools: Any) -> None:
+    rows = [
+        {"messages": SILENT[:1], "q": "x", "tools": value}
+        for value in (None, "[]" if isinstance(tools, str) else [], tools)
+    ]
+    plain, reads = (pp.ChatTemplate(TEMPLATES[name]) for name in ("known roles", "tools"))
+    for renderer, is_left_out in (
+        *((plain, True), (reads, False), (pp.Renderer("{q}", chat_template=plain), True)),
+        (pp.ChatTemplate(TEMPLATES["known roles"], argument_columns={}), False),
+    ):
+        renderer.render(rows)
+        assert renderer.last_run is not None
+        found = [(row["code"], row["rows"], row["first_row"]) for row in renderer.last_run.left_out.to_pylist()]
+        assert found == [("tools_left_out", 1, 2)] * is_left_out
+
+
+def test_a_preview_says_what_is_left_out() -> None:
+    chat = pp.ChatTemplate(TEMPLATES["known roles"])
+    preview = chat.preview([{"messages": SILENT}])
+    for text in (str(preview), preview._repr_html_()):
+        assert "not in the prompt: a message: last turn, role " in text
+    assert "not in the prompt" not in str(chat.preview([{"messages": SILENT[:1]}]))
+
+
+def test_programs_refuse_parts_that_are_not_there() -> None:
+    from promptpress._core import JinjaProgram
+
+    with pytest.raises(ValueError, match="there are 1 parts, and a number is larger"):
+        JinjaProgram(["slots"], [], [], [], ([1], [], [[0]]))
+    assert json.dumps(JinjaProgram(["slots"], [], [], [], ([0], [], [[0]])).columns) == '["slots"]'
