@@ -19,6 +19,7 @@
 //! | `flat_source` | the columns that they copy, and the texts in them |
 //! | `flat_condition` | their conditions on columns |
 //! | `origins` | the column, or the text of a conversation, that each byte of a text comes from |
+//! | `gaps`, `ways` | the parts of the input that a program's texts may lack, and how that is known |
 //! | `left_out` | the parts of a row's input that its text lacks |
 //! | `bound_columns` | the columns of a batch that programs read |
 //! | `row_writer` | evaluation of a row into pieces |
@@ -38,6 +39,7 @@ mod flat;
 mod flat_condition;
 mod flat_copies;
 mod flat_source;
+mod gaps;
 mod json;
 mod left_out;
 mod list;
@@ -54,10 +56,12 @@ mod scratch;
 mod text;
 mod text_arrays;
 mod value;
+mod ways;
 
 pub use case::{CASE_METHODS, CaseTable, has_case_tables, set_case_tables};
 pub use constant::Constant;
-pub use left_out::{Lacking, LeftOut, Parts};
+pub use gaps::Parts;
+pub use left_out::{Lacking, LeftOut};
 pub use operation::Operation;
 pub use origins::{COMPUTED, Sources, TEMPLATE, UNKNOWN};
 pub use pieces::Bailed;

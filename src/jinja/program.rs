@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use super::constant::Constant;
-use super::left_out::{Gaps, Parts};
+use super::gaps::Gaps;
 use super::operation::{Operation, Signature};
 
 /// The maximum nesting of expressions, of statements and of lists. Evaluation uses as much of a thread's stack as they
@@ -110,7 +110,7 @@ pub struct Program {
     /// The number of expressions that the caller passed. The nodes after them are operands that are constants.
     given: usize,
     by_case: bool,
-    /// What texts may lack of the parts of the input. None if nothing is, or if the parts aren't known.
+    /// The parts of the input that texts may lack. None if they have all, or if no parts are given.
     pub(super) gaps: Option<Gaps>,
 }
 
@@ -191,12 +191,6 @@ impl Program {
             by_case,
             gaps: None,
         })
-    }
-
-    /// Return the same program, which notes what texts lack of some parts of the input.
-    pub fn with_parts(mut self, parts: Parts) -> Self {
-        self.gaps = Gaps::of(&self, parts);
-        self
     }
 
     /// Return true if a text may lack a part of the input.

@@ -152,9 +152,9 @@ def test_take_rows() -> None:
 def test_take_rows_of_maps_in_structs_without_a_value() -> None:
     maps = pa.array([[("k", None)], [("l", None)], None, [("m", None)]], pa.map_(pa.string_view(), pa.null()))
     structs = pa.StructArray.from_arrays([maps], ["m"], mask=pa.array([False, True, False, False]))
-    (taken,) = take_rows(structs, pa.array([0, 1, 1, 3], pa.int64()))
-    taken.validate(full=True)
-    assert taken.to_pylist() == [structs.to_pylist()[row] for row in (0, 1, 1, 3)]
+    (struct,) = take_rows(structs, pa.array([0, 1, 1, 3], pa.int64()))
+    struct.validate(full=True)
+    assert struct.to_pylist() == [structs.to_pylist()[row] for row in (0, 1, 1, 3)]
 
 
 def test_changed() -> None:

@@ -7,13 +7,13 @@ from typing import Any
 import promptpress as pp
 import pytest
 
-KNOWN = "{% for m in messages %}{% if m.role in ['user', 'assistant'] %}{{ m.content }}{% endif %}{% endfor %}"
+TWO_ROLES = "{% for m in messages %}{% if m.role in ['user', 'assistant'] %}{{ m.content }}{% endif %}{% endfor %}"
 USER = {"role": "user", "content": "q"}
 CALL = {"role": "assistant", "content": "a", "tool_calls": [{"type": "function", "function": {"name": "f"}}]}
 
 
 def test_the_audit_finds_what_is_left_out() -> None:
-    chat = pp.ChatTemplate("{{ bos_token }}" + KNOWN)
+    chat = pp.ChatTemplate("{{ bos_token }}" + TWO_ROLES)
     rows: list[dict[str, Any]] = [
         {"messages": [USER]},
         {"messages": "bad"},
@@ -41,7 +41,7 @@ def test_the_audit_finds_what_is_left_out() -> None:
 )
 def test_each_part_by_itself(code: str, message: dict[str, Any], arguments: dict[str, Any]) -> None:
     rows = [{"messages": [USER]}, {"messages": [message, USER]}]
-    chat = pp.ChatTemplate(KNOWN, **arguments)
+    chat = pp.ChatTemplate(TWO_ROLES, **arguments)
     wanted = [[0, 1] if arguments else [1]]
     assert chat.audit(rows, only=[code])["first_rows"].to_pylist() == wanted
     assert code in chat.audit(rows)["code"].to_pylist()

@@ -237,7 +237,7 @@ def test_arguments_of_each_row(folder: Path, capsys: pytest.CaptureFixture[str])
     arguments = ["--chat-template", "chat_template.jinja", "--data", "rows.parquet"]
     assert render(*arguments) == 0
     assert prompts() == ['[{"n": 1}]-', "null-", '[{"m": 2}]-']
-    assert "rendered by Jinja2, tools from the column 'tools'" in capsys.readouterr().err
+    assert "promptpress: tools from the column 'tools'\n" in capsys.readouterr().err
     assert render(*arguments, "--argument-column", "tools=tools", "*=more") == 0
     assert prompts()[0] == '[{"n": 1}]x'
     assert "arguments from the column 'more'" in capsys.readouterr().err

@@ -56,6 +56,6 @@ def test_other_exports_warn(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_show_says_it_with_the_prompt(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", *SOURCE, "--row", "7"]) == 0
-    shown = capsys.readouterr()
-    assert "not in the prompt: a tool call: last turn, role 'assistant'\n" in shown.out
-    assert "warning" not in shown.err
+    printed = capsys.readouterr()
+    assert "not in the prompt: a tool call: last turn, role 'assistant'\n" in printed.out
+    assert "warning" not in printed.err

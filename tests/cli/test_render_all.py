@@ -272,8 +272,8 @@ SHOTS = {
 def test_one_dataset_has_the_rows_of_its_file(capsys: pytest.CaptureFixture[str]) -> None:
     """All commands take them, as `--dataset all` does: the samples' range, and the examples'."""
     reader = {"train_range": "[5:]", "test_range": "[2:4]"}
-    one = dataset("one", infer=SHOTS, type="CustomDataset", path="data/rows.jsonl", reader=reader)
-    config(one)
+    entry = dataset("one", infer=SHOTS, type="CustomDataset", path="data/rows.jsonl", reader=reader)
+    config(entry)
     assert run() == 0
     want = prompts("one.jsonl")
     assert want == ["6+1?7\n2+1?", "6+1?7\n3+1?"]
@@ -303,7 +303,7 @@ def test_one_dataset_has_the_rows_of_its_file(capsys: pytest.CaptureFixture[str]
     assert "the same file as the input data/rows.jsonl" in capsys.readouterr().err
     assert main(["show", "c.json", "--data", "other.csv"]) == 3  # its examples then come with --examples
     capsys.readouterr()
-    Path("d.json").write_text(json.dumps({**one, "reader_cfg": {**one["reader_cfg"], "test_range": "[:2]"}}))
+    Path("d.json").write_text(json.dumps({**entry, "reader_cfg": {**entry["reader_cfg"], "test_range": "[:2]"}}))
     assert main(["diff", "c.json", "d.json"]) == 2
     assert "A and B name datasets with other rows; --data FILE gives both the same" in capsys.readouterr().err
 

@@ -55,16 +55,16 @@ class Conversations:
         return messages, parts
 
     def _text(self) -> tuple[str, list[str]]:
-        one, two = self.mark(), self.mark()
+        first, second = self.mark(), self.mark()
         return self.random.choice(
             [
-                *[(one, [one])] * 5,
-                (f"  {one}\n", [one]),
-                (f"<think>\n{one}\n</think>\n\n{two}", [one, two]),
-                (f"<think>{one}</think>", [one]),
-                (f"{one}\n\n{two} <tool_response>", [one, two]),
-                (f"<tool_response>{one}</tool_response>", [one]),
-                (f"'{one}\" \\n é", [one]),
+                *[(first, [first])] * 5,
+                (f"  {first}\n", [first]),
+                (f"<think>\n{first}\n</think>\n\n{second}", [first, second]),
+                (f"<think>{first}</think>", [first]),
+                (f"{first}\n\n{second} <tool_response>", [first, second]),
+                (f"<tool_response>{first}</tool_response>", [first]),
+                (f"'{first}\" \\n é", [first]),
                 ("", []),
                 (" \n ", []),
             ]

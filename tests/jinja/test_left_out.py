@@ -58,8 +58,8 @@ def test_what_is_left_out_is_what_no_mark_is_of(name: str) -> None:
             expected.update(lost(prompt, *drawn[number]))
             expected.update([("tools_left_out", "tools")] * (marks[0] not in prompt))
     assert chat.last_run is not None
-    found = {(row["code"], row["place"]): row["rows"] for row in chat.last_run.left_out.to_pylist()}
-    assert {kind: rows for kind, rows in found.items() if kind[0] != "role_unknown_to_template"} == expected
+    counted = {(row["code"], row["place"]): row["rows"] for row in chat.last_run.left_out.to_pylist()}
+    assert {kind: rows for kind, rows in counted.items() if kind[0] != "role_unknown_to_template"} == expected
     assert chat.last_run.compiled > 0 < chat.last_run.jinja2
 
 
@@ -71,9 +71,9 @@ def test_a_run_warns_once_of_all_that_it_has_left_out() -> None:
     rows = [{"messages": SILENT[:1]}] * 3 + [{"messages": SILENT}] * 2
     wanted = "in 2 of 5 conversations the template leaves out a message: last turn, role 'robot', first in row 3"
     for render in (chat.render, lambda rows: chat.stream(rows).read_all()):
-        with pytest.warns(LeftOutWarning) as told:
+        with pytest.warns(LeftOutWarning) as warned:
             render(rows)
-        assert [str(warning.message) for warning in told] == [wanted]
+        assert [str(warning.message) for warning in warned] == [wanted]
     with pytest.warns(LeftOutWarning, match="first in row 1"):
         chat.render([{"messages": "bad"}, {"messages": SILENT}], errors="column")
 
@@ -101,13 +101,13 @@ def test_what_is_blank_is_not_left_out() -> None:
 
 
 @pytest.mark.parametrize("system", [None, "S"])
-def test_a_template_behind_another_one(system: str | None) -> None:
+def test_a_template_after_a_configuration(system: str | None) -> None:
     chat = pp.ChatTemplate("{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}")
     renderer = pp.Renderer("{q}", system=system, chat_template=chat)
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         renderer.render([{"q": "x"}] * 2)
-    assert len(told) == (system is not None)
+    assert len(warned) == (system is not None)
     codes = {"message_left_out", "role_unknown_to_template"} if system else set()
     assert renderer.last_run is not None
     assert set(renderer.last_run.left_out["code"].to_pylist()) == codes
@@ -127,8 +127,8 @@ def test_tools_of_rows_that_no_template_reads(tools: Any) -> None:
     ):
         renderer.render(rows)
         assert renderer.last_run is not None
-        found = [(row["code"], row["rows"], row["first_row"]) for row in renderer.last_run.left_out.to_pylist()]
-        assert found == [("tools_left_out", 1, 2)] * is_left_out
+        counted = [(row["code"], row["rows"], row["first_row"]) for row in renderer.last_run.left_out.to_pylist()]
+        assert counted == [("tools_left_out", 1, 2)] * is_left_out
 
 
 def test_a_preview_says_what_is_left_out() -> None:

@@ -123,7 +123,7 @@ class LastRun:
 
     @property
     def left_out(self) -> pa.Table:
-        """What the chat template has left out: a table of `code`, `rows`, `first_row` and `place`."""
+        """The parts that the chat template has left out: a table of `code`, `rows`, `first_row` and `place`."""
         return self.lacking.table()
 
     @property

@@ -98,5 +98,5 @@ class LeftOut:
 
 
 def _words(kind: Kind) -> str:
-    code, place = kind
-    return _WORDS[code] if _WORDS[code] == f"the {place}" else f"{_WORDS[code]}: {place}"
+    code, location = kind
+    return _WORDS[code] if _WORDS[code] == f"the {location}" else f"{_WORDS[code]}: {location}"

@@ -1,4 +1,4 @@
-"""What chat templates leave out: parts of conversations, and arguments, of which no byte is in the prompt."""
+"""The parts that chat templates leave out: those of conversations, and arguments, of which no byte is in the prompt."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ARGUMENT_CODES = {"tools": "tools_left_out", "documents": "documents_left_out"}
 
 
 class Part(NamedTuple):
-    """What a prompt may lack as a whole: an argument, or a text, call, reasoning or name of a message.
+    """A part that a prompt may lack as a whole: an argument, or a text, call, reasoning or name of a message.
 
     `message` is the message's number and `path` the part's place in it; an argument has no number, and its name as
     path.
@@ -148,8 +148,8 @@ def _covers(where: tuple[int | None, str], part: Part) -> bool:
     message, path = where
     if message != part.message:
         return False
-    found = part_of(Origin("argument" if message is None else "field", None, message, part.role, path))
-    return part == found or part.path.startswith(path)
+    owner = part_of(Origin("argument" if message is None else "field", None, message, part.role, path))
+    return part == owner or part.path.startswith(path)
 
 
 def parts_with_texts(messages: list[Any], arguments: Mapping[str, Any]) -> Iterator[tuple[Part, str]]:

@@ -205,7 +205,7 @@ class JinjaRun:
 
     @property
     def left_out(self) -> pa.Table:
-        """What the chat template has left out: a table of `code`, `rows`, `first_row` and `place`."""
+        """The parts that the chat template has left out: a table of `code`, `rows`, `first_row` and `place`."""
         return self.lacking.table()
 
     def add(self, other: JinjaRun) -> None:

@@ -220,7 +220,7 @@ CODES: dict[str, Code] = {
     ),
     "tool_call_left_out": _error(
         "the chat template leaves out an assistant's call of a tool",
-        "take a template that writes calls, also beside a text, or leave these rows out",
+        "take a template that writes calls, also those next to a text, or leave these rows out",
     ),
     "tools_left_out": _error(
         "the chat template leaves out the tools that it is given",

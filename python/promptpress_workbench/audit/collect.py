@@ -141,7 +141,7 @@ def _template_batches(
             prompts = _rendered([part.prompts for part in parts], errors)
             spans = _rendered([part.spans for part in parts], errors) if has_spans else None
             yield TemplateBatch(subject, rows, first, prompts, spans)
-    subject.lacking = run.lacking.renumbered(good_rows.place)
+    subject.lacking = run.lacking.renumbered(good_rows.checked_row)
 
 
 def _rendered(arrays: Sequence[pa.Array], errors: pa.Array) -> pa.Array:

@@ -65,7 +65,7 @@ class GoodRows:
         """Return the number in the data of a row of the checks."""
         return self._row_number(row if self.has_gaps else row + bisect_right(self._before, row))
 
-    def place(self, row: int) -> int:
+    def checked_row(self, row: int) -> int:
         """Return the number that checks know a row by, for its number among all samples."""
         return row - bisect_left(range(len(self._before)), row, key=lambda index: self._before[index] + index)
 

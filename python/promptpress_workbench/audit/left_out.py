@@ -24,7 +24,7 @@ class LeftOutParts(Check):
         return subject.chat_settings is not None
 
     def findings(self) -> Iterator[Finding]:
-        for (code, place), rows, first_rows in self._subject.lacking.items():
-            yield finding_of(code, f"{CODES[code].meaning}: {place}", Rows(rows, first_rows))
+        for (code, location), rows, first_rows in self._subject.lacking.items():
+            yield finding_of(code, f"{CODES[code].meaning}: {location}", Rows(rows, first_rows))
         for name in self._subject.engine.missing_tokens:
             yield finding_of("bos_missing", f"{CODES['bos_missing'].meaning}: {name}")

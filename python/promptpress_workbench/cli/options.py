@@ -64,7 +64,7 @@ GROUPS: dict[str, dict[str, Keywords]] = {
         "row": _value("N,N-N", "rows by number, from 0: 3,17,100-105", values.row_numbers),
         "grep": _value("REGEX", "prompts that match a regular expression", values.pattern),
         "longest": _value("N", "the N longest prompts: by bytes, or with --tokenizer by tokens", values.positive),
-        "shortest": _value("N", "the N shortest prompts, likewise", values.positive),
+        "shortest": _value("N", "the N shortest prompts, in the same way", values.positive),
         "failed": _flag("rows that can't be rendered, with their errors"),
         "max": _value("N", "show at most N prompts of --grep and --failed (10)", values.positive, default=10),
         "label": _value("LABEL", "ppl: show only the prompt of this label"),

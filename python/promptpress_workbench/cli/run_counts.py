@@ -128,14 +128,18 @@ class RunCounts:
         self._argument_columns |= run.argument_columns
 
     def report(self) -> None:
-        """Print the counts in a line of standard error, if Jinja2 has rendered more than a hundredth of the rows."""
+        """Say which columns arguments came from, and how many rows Jinja2 has rendered, if more than a hundredth."""
         if self._template is not None:
             self._count()
+        columns = [
+            f"{'arguments' if name == '*' else name} from the column {column!r}"
+            for name, column in self._argument_columns.items()
+        ]
+        if columns:
+            print_error_line(f"promptpress: {', '.join(columns)}")
         slow = self._jinja2 - min(self._reasons[_COMPARED], _MAX_COMPARED)
         if slow * 100 <= self._rows:
             return
         counts = f"{counted(self._rows - self._jinja2, 'row')} compiled, {self._jinja2:,} rendered by Jinja2"
-        for name, column in self._argument_columns.items():
-            counts += f", {'arguments' if name == '*' else name} from the column {column!r}"
         reasons = [f"{reason} ({rows:,})" for reason, rows in self._reasons.most_common(_MAX_REASONS)]
         print_error_line(f"promptpress: {counts}" + (f": {'; '.join(reasons)}" if reasons else ""))
