@@ -69,17 +69,24 @@ impl Gaps {
         items.is_empty() || items.iter().filter(|item| (**item as usize) < list.len()).any(is_filled)
     }
 
-    /// Return the part in whose memory a text lies, if the text lies in the memory of an item or of data.
-    fn of_text(&self, text: &[u8], columns: &[&Column], row: usize) -> Option<Option<u32>> {
+    /// Return the owner of the memory in which a text lies, if that is the memory of an item or of data.
+    fn owner(&self, text: &[u8], columns: &[&Column], row: usize) -> Option<Owner> {
         let following = self.constants.partition_point(|(range, _)| range.start <= text.as_ptr().addr());
         if following > 0 && is_within(&self.constants[following - 1].0, text) {
-            return Some(Some(self.constants[following - 1].1));
+            return Some(Owner::Part(self.constants[following - 1].1));
         }
         let items = columns.first()?.value(row).list().ok()?;
         let holds = |whole: &[u8]| is_within(&addresses(whole), text);
         let item = items.iter().position(|item| matches!(item, Value::Str(whole) if holds(whole)))?;
-        Some(self.parts.items.get(item).copied().flatten())
+        Some(self.parts.items.get(item).copied().flatten().map_or(Owner::Nobody, Owner::Part))
     }
+}
+
+/// The owner of a row's item, or of data that a program holds.
+enum Owner {
+    Part(u32),
+    /// An item that belongs to no part, such as a role.
+    Nobody,
 }
 
 /// Notes the parts that rows' texts lack.
@@ -136,12 +143,13 @@ impl Marks for Seen<'_> {
             [part] if written.is_single => return self.written[part as usize] = true,
             _ => {}
         }
-        let memory = match value {
-            Value::Str(text) => gaps.of_text(text, columns, row),
+        let owner = match value {
+            Value::Str(text) => gaps.owner(text, columns, row),
             _ => None,
         };
-        match memory {
-            Some(part) => part.into_iter().for_each(|part| self.written[part as usize] = true),
+        match owner {
+            Some(Owner::Part(part)) => self.written[part as usize] = true,
+            Some(Owner::Nobody) => {}
             None => written.perhaps.iter().for_each(|part| self.perhaps[*part as usize] = true),
         }
     }

@@ -364,7 +364,7 @@ impl Ways<'_> {
 
     /// Return true if a length that isn't larger than a constant (or, for `>=`, not as large) is 0.
     fn is_small(&self, operation: O, number: u32) -> bool {
-        let least = if operation == O::Gt { 0 } else { 1 };
+        let least = i64::from(operation != O::Gt);
         self.constant(number) == Some(&Constant::Int(least))
     }
 

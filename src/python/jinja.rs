@@ -24,6 +24,9 @@ use crate::jinja::{
 use crate::plan::Layout;
 use crate::render::PythonCallbacks as _;
 
+/// The part of each item, and of each origin of data, and the numbers under which each part is counted.
+type GivenParts = (Vec<Option<u32>>, Vec<Option<u32>>, Vec<Vec<u32>>);
+
 /// A Jinja template, specialised for the rows of one kind.
 #[pyclass(frozen, module = "promptpress._core")]
 pub(super) struct JinjaProgram {
@@ -46,7 +49,7 @@ impl JinjaProgram {
         nodes: &Bound<'_, PyAny>,
         block: &Bound<'_, PyAny>,
         reasons: Vec<String>,
-        parts: Option<(Vec<Option<u32>>, Vec<Option<u32>>, Vec<Vec<u32>>)>,
+        parts: Option<GivenParts>,
     ) -> PyResult<Self> {
         let nodes = nodes.try_iter()?.map(|node| expression(&node?)).collect::<PyResult<Vec<_>>>()?;
         let program = Program::new(columns, nodes, statements(block, MAX_NESTING + 1)?, reasons.len());

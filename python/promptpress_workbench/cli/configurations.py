@@ -26,9 +26,10 @@ from promptpress.engine.configs import STDIN, follows_harness
 from promptpress.engine.errors import UsageError, counted
 from promptpress.engine.tokens import LOAD_ERRORS, LoadedTokenizer, load_tokenizer
 from promptpress_harness.configs.arguments import arguments_of, has_meta_template, optional_model, required_model
-from promptpress_harness.configs.config_file import Config, read_config
+from promptpress_harness.configs.config_file import Config, UnknownFilesError, read_config
 from promptpress_harness.configs.selection import Selection, all_datasets, all_models, choose_dataset
 
+from promptpress_workbench.cli.dataset_rows import DatasetRows
 from promptpress_workbench.cli.errors import in_options
 from promptpress_workbench.cli.jinja_sources import chat_template, warn_of_backslash_n
 from promptpress_workbench.cli.options import BUDGET_OPTIONS, OVERRIDES, first_given, option_name
@@ -326,3 +327,27 @@ def _all(
         return None
     listed = entries(read(str(path)))
     return None if not listed or any(label == ALL for label, _ in listed) else listed
+
+
+def with_dataset_rows(settings: Settings, *, has_catalogue: bool = False) -> Settings:
+    """Return settings with the rows of the dataset that CONFIG names, if the command line names no files.
+
+    With `has_catalogue`, the command shows all datasets of a file on the same rows, so there has to be one only.
+    """
+    given = settings.given(("data", "examples", "template", "jinja"))
+    if settings.config is None or given or settings.takes_all:
+        return settings
+    try:
+        config = read_config(settings.config)
+        if has_catalogue and len(all_datasets(config)) > 1:
+            return settings
+        selection = choose_dataset(config, settings.dataset)
+    except ConfigError:
+        return settings  # the command reads the configuration again, and says what is wrong
+    if selection.dataset is None:
+        return settings
+    try:
+        rows = DatasetRows.of(selection)
+    except UnknownFilesError as error:
+        raise UsageError(f"{settings.config}: a configuration needs samples; --data FILE names them: {error}") from None
+    return replace(settings, data=[rows.path], rows=rows)

@@ -7,19 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
-from promptpress import ConfigError
 from promptpress.engine import engine_of
-from promptpress.engine.errors import UsageError
-from promptpress_harness.configs.config_file import ADDED_COLUMNS, UnknownFilesError, files_of, read_config
-from promptpress_harness.configs.selection import Selection, all_datasets, choose_dataset
+from promptpress_harness.configs.config_file import ADDED_COLUMNS, UnknownFilesError, files_of
+from promptpress_harness.configs.selection import Selection
 
-from promptpress_workbench.cli.lm_eval_tasks import is_task
 from promptpress_workbench.files.read.samples import Samples
 
 if TYPE_CHECKING:
     from promptpress.engine import TableRenderer
-
-    from promptpress_workbench.cli.settings import Settings
 
 
 class DatasetRows(NamedTuple):
@@ -58,27 +53,3 @@ class DatasetRows(NamedTuple):
             message = f"a template names {min(added)!r}, which the harness adds to the rows"
             raise UnknownFilesError(message, for_command="--data FILE names rows that have it")
         return self.test
-
-
-def with_dataset_rows(settings: Settings, *, has_catalogue: bool = False) -> Settings:
-    """Return settings with the rows of the dataset that CONFIG names, if the command line names no files.
-
-    With `has_catalogue`, the command shows all datasets of a file on the same rows, so there has to be one only.
-    """
-    given = settings.given(("data", "examples", "template", "jinja"))
-    if settings.config is None or given or settings.takes_all or is_task(settings.config):
-        return settings
-    try:
-        config = read_config(settings.config)
-        if has_catalogue and len(all_datasets(config)) > 1:
-            return settings
-        selection = choose_dataset(config, settings.dataset)
-    except ConfigError:
-        return settings  # the command reads the configuration again, and says what is wrong
-    if selection.dataset is None:
-        return settings
-    try:
-        rows = DatasetRows.of(selection)
-    except UnknownFilesError as error:
-        raise UsageError(f"{settings.config}: a configuration needs samples; --data FILE names them: {error}") from None
-    return replace(settings, data=[rows.path], rows=rows)

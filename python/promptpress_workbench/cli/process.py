@@ -48,7 +48,7 @@ def main(argv: list[str] | None = None) -> int:
                 _set_threads(arguments.threads)
             command = COMMANDS[arguments.command]
             if settings.config is not None and "where" in command.options:  # a command that renders rows
-                from promptpress_workbench.cli.dataset_rows import with_dataset_rows  # noqa: PLC0415 - most need none
+                from promptpress_workbench.cli.configurations import with_dataset_rows  # noqa: PLC0415 - most need none
 
                 if isinstance(arguments.config, str) or len(arguments.config) == 1:
                     settings = with_dataset_rows(settings, has_catalogue=arguments.command == "view")

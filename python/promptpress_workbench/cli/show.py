@@ -14,8 +14,7 @@ from promptpress import DataError
 from promptpress.engine.errors import UsageError, counted
 from promptpress.engine.tokens import Encoder, LoadedTokenizer
 
-from promptpress_workbench.cli.configurations import token_counter
-from promptpress_workbench.cli.dataset_rows import with_dataset_rows
+from promptpress_workbench.cli.configurations import token_counter, with_dataset_rows
 from promptpress_workbench.cli.errors import NO_ROWS, ExitCode, in_options
 from promptpress_workbench.cli.jinja_sources import has_jinja_source
 from promptpress_workbench.cli.options import PROMPT_OPTIONS, first_given

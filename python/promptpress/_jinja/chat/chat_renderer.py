@@ -28,10 +28,10 @@ from promptpress._jinja.chat.conversations import (
     tagged,
     with_shared_texts,
 )
+from promptpress._jinja.chat.left_out import ARGUMENT_CODES, Kinds, Part, has_all_parts, lacking_parts, left_out_error
 from promptpress._jinja.chat.roles import lacks_system_role, with_merged_system
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.chat.shape_programs import SLOTS, ShapeProgram, ShapePrograms, traced_messages
-from promptpress._jinja.left_out import ARGUMENT_CODES, Kinds, Part, has_all_parts, lacking_parts, left_out_error
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun, Origins, Texts, compared_rows, texts_or_errors, traced_rows
 from promptpress._jinja.traced_values import Origin, Piece, joined, known_containers, pieces

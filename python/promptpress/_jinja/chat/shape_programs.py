@@ -18,6 +18,7 @@ import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
 from promptpress._jinja.chat.arguments import LISTS, check_names
 from promptpress._jinja.chat.conversations import REASONING, TAG, cut, normalised, tagged
+from promptpress._jinja.chat.left_out import Kinds
 from promptpress._jinja.chat.roles import BLANK_LINE, TurnRules, with_merged_system
 from promptpress._jinja.chat.settings import ChatSettings, argument_origin
 from promptpress._jinja.compiler.compilation import compile_names, core_program
@@ -34,7 +35,6 @@ from promptpress._jinja.compiler.values import (
     is_text,
     kind,
 )
-from promptpress._jinja.left_out import Kinds
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.traced_values import Origin, known_containers, plain, traced
 
