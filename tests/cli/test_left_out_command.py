@@ -39,7 +39,7 @@ def test_no_export_for_trainers_leaves_out_an_assistant_in_silence(
 ) -> None:
     assert export(form, "--mask", "assistant") == 4
     assert "row 7" in (error := capsys.readouterr().err)
-    assert "leaves out an assistant's message (last turn, role 'assistant')" in error
+    assert "leaves out a message: last turn, role 'assistant', which so isn't trained" in error
     assert not Path("out.jsonl").exists()
     assert export(form, "--mask", "assistant", "--errors", "skip") == 0
     assert len(Path("out.jsonl").read_text(encoding="utf-8").splitlines()) == 8
@@ -52,6 +52,19 @@ def test_other_exports_warn(capsys: pytest.CaptureFixture[str]) -> None:
     assert export("vllm-tokens") == 0
     assert "warning: in 1 of 9 conversations the template leaves out a message: last turn" in capsys.readouterr().err
     assert export("vllm-tokens", "--strict") == 3
+
+
+def test_rows_that_lack_something_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["render", *SOURCE, "--refuse", "message_left_out", "--out", "o.jsonl", "--index", "row"]
+    assert main(command) == 4
+    assert "which refuse= names" not in (error := capsys.readouterr().err)
+    assert "which --refuse names" in error
+    assert main([*command, "--errors", "column"]) in (0, 7)
+    rows = [json.loads(line) for line in Path("o.jsonl").read_text(encoding="utf-8").splitlines()]
+    bad = [row["row"] for row in rows if row["error"]]
+    assert bad == [7]
+    assert all("left_out: " in rows[row]["error"] for row in bad)
+    assert "a message" not in capsys.readouterr().err.partition("can't be rendered")[0]
 
 
 def test_show_says_it_with_the_prompt(capsys: pytest.CaptureFixture[str]) -> None:

@@ -145,3 +145,38 @@ def test_programs_refuse_parts_that_are_not_there() -> None:
     with pytest.raises(ValueError, match="there are 1 parts, and a number is larger"):
         JinjaProgram(["slots"], [], [], [], ([1], [], [[0]]))
     assert json.dumps(JinjaProgram(["slots"], [], [], [], ([0], [], [[0]])).columns) == '["slots"]'
+
+
+@pytest.mark.parametrize("code", ["message_left_out", "tool_call_left_out", "tools_left_out", "name_left_out"])
+def test_what_is_refused_is_an_error_of_its_row(code: str) -> None:
+    """Also of rows that Jinja2 renders, and of those that may lack something; they aren't counted then."""
+    conversations = Conversations(len(code))
+    rows = [{"messages": conversations.conversation()[0], "tools": [{"name": "f"}] * (n % 2)} for n in range(30)]
+    for source in TEMPLATES.values():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            counting, refusing = pp.ChatTemplate(source), pp.ChatTemplate(source, refuse=[code])
+            texts = counting.render(rows, errors="column")
+            rendered = refusing.render(rows, errors="column")
+            alone = [refusing.render([row], errors="column")["error"][0].as_py() for row in rows]
+        assert counting.last_run is not None
+        assert refusing.last_run is not None
+        counted = [row["rows"] for row in counting.last_run.left_out.to_pylist() if row["code"] == code]
+        errors = rendered["error"].to_pylist()
+        refused = [number for number, error in enumerate(errors) if error and error.startswith("left_out")]
+        assert max(counted, default=0) <= len(refused) <= sum(counted)
+        assert code not in refusing.last_run.left_out["code"].to_pylist()
+        assert alone == errors
+        for number, (text, row) in enumerate(zip(texts.to_pylist(), rendered.to_pylist(), strict=True)):
+            assert row["prompt"] == (None if number in refused else text["prompt"])
+
+
+def test_no_tools_in_any_form_are_no_tools() -> None:
+    none = [None, "", " ", "null", "[]", " [ ] ", '""', '"[]"', []]
+    for tools in (none, ["[]", "null"], [[], None]):
+        chat = pp.ChatTemplate(TEMPLATES["known roles"])
+        chat.render([{"messages": SILENT[:1], "tools": of_row} for of_row in tools])
+        assert chat.last_run is not None
+        assert chat.last_run.left_out.num_rows == 0
+    reads = pp.ChatTemplate("{{ tools }}")
+    assert reads.render([{"messages": SILENT, "tools": of_row} for of_row in none])["prompt"].to_pylist() == ["None"] * 9

@@ -42,6 +42,7 @@ _DEFAULTS: dict[str, Any] = {
     "names": {},
     "roles": {},
     "decode_arguments": False,
+    "refuse": (),
 }
 
 

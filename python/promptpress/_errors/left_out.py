@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 import pyarrow as pa
 
-from promptpress._errors.errors import counted
+from promptpress._core import RenderError
+from promptpress._errors.errors import counted, render_error
 
 NOTES = frozenset({"reasoning_left_out", "name_left_out", "role_unknown_to_template"})
 """Codes of what templates leave out by design, or of why they leave something out: nobody is warned of these."""
 
 MAX_FIRST_ROWS = 10
 """The first rows that are kept of each kind."""
+
+CODES = frozenset({"message_left_out", "tool_call_left_out", "tools_left_out", "documents_left_out", *NOTES})
+"""All codes of what templates leave out."""
 
 _MAX_SHOWN = 5
 _WORDS = {
@@ -29,21 +34,29 @@ Kind = tuple[str, str]
 """A code, and the place of what is left out."""
 
 
-class LeftOut:
-    """Counts the conversations whose prompts lack something, by what it is and where.
+class Refusal(NamedTuple):
+    """The codes of what no prompt may lack, and of what it may not lack of an assistant."""
 
-    Args:
-        refused: The codes of what an assistant says that no prompt may lack.
-
-    """
-
-    def __init__(self, refused: frozenset[str] = frozenset()) -> None:
-        self._refused = refused
-        self._rows: dict[Kind, tuple[int, list[int]]] = {}
+    codes: frozenset[str] = frozenset()
+    of_assistants: frozenset[str] = frozenset()
 
     def refuses(self, kind: Kind) -> bool:
         """Return true if no prompt may lack what is of this kind."""
-        return kind[0] in self._refused and kind[1].endswith("role 'assistant'")
+        is_of_assistant = kind[1].endswith("role 'assistant'")
+        return kind[0] in self.codes or (is_of_assistant and kind[0] in self.of_assistants)
+
+    def error(self, kind: Kind, row: int, column: str) -> RenderError:
+        """Make the error of a row whose prompt lacks what is refused."""
+        why = f"which so isn't trained; --allow {kind[0]} trains the rest"
+        why = "which refuse= names" if kind[0] in self.codes else why
+        return render_error("left_out", f"the template leaves out {_words(kind)}, {why}", row, column)
+
+
+class LeftOut:
+    """Counts the conversations whose prompts lack something, by what it is and where."""
+
+    def __init__(self) -> None:
+        self._rows: dict[Kind, tuple[int, list[int]]] = {}
 
     def add(self, kind: Kind, rows: int, first_rows: Iterable[int]) -> None:
         """Count rows that lack something; `first_rows` are the numbers of the first of them."""

@@ -19,7 +19,14 @@ from promptpress._jinja.chat.append_only import AppendOnly
 from promptpress._jinja.chat.arguments import checked_columns
 from promptpress._jinja.chat.chat_renderer import ChatRenderer, compiled_table, misspelt
 from promptpress._jinja.chat.conversations import COLUMN, plain
-from promptpress._jinja.chat.settings import ChatSettings, document_list, role_names, templates_of, tool_schemas
+from promptpress._jinja.chat.settings import (
+    ChatSettings,
+    document_list,
+    left_out_codes,
+    role_names,
+    templates_of,
+    tool_schemas,
+)
 from promptpress._jinja.compiler.compilation import outlook
 from promptpress._jinja.sandbox.environments import ENVIRONMENTS, changed_options
 from promptpress._renderers.prompt_renderer import TemplateRenderer
@@ -312,6 +319,8 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
             a column of dicts of arguments, or of such dicts as JSON; they take the place of arguments of all rows.
             None: `tools` and `documents` come from columns of these names, if the template reads them and nothing is
             given for all rows; `{}`: from none.
+        refuse: Codes of what no prompt may lack, such as `"message_left_out"`: a row is an error if the template leaves
+            it out. Without them it is counted (`last_run.left_out`), and a warning says so.
         now: The clock that `strftime_now` reads; None: the time at which this is made.
         strings: Arrow layout of written strings: `"string"`, `"large_string"` or `"string_view"`.
         names: Another name for the output column `prompt`.
@@ -353,6 +362,7 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
         system: Literal["merge"] | None = None,
         decode_arguments: bool = False,
         argument_columns: Mapping[str, str] | None = None,
+        refuse: Sequence[str] = (),
         now: datetime | None = None,
         strings: StringLayout = "string",
         names: Mapping[str, str] | None = None,
@@ -375,6 +385,7 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
             system=system,
             decode_arguments=decode_arguments,
             argument_columns=checked_columns(argument_columns, {**variables, "tools": tools, "documents": documents}),
+            refuse=left_out_codes(refuse),
         )
         if not isinstance(column, str):
             raise template_error(

@@ -103,7 +103,7 @@ CODES: dict[str, Code] = {
     ),
     "arguments_encoded_twice": _warning(
         "the arguments of a tool call are a JSON text, which the template writes as JSON once more: in quotes, escaped",
-        "decode_arguments=True (--decode-arguments) decodes them, or have objects in the data",
+        "decode_arguments=True (--decode-arguments) decodes them once; where that isn't enough, mend the data",
     ),
     "null_value": _warning(
         "a value that the prompt shows is null, which comes out as the word None",

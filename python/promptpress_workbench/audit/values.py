@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from typing import Any
 
 import pyarrow as pa
@@ -88,9 +87,9 @@ class EncodedArguments(Check):
 
     @classmethod
     def applies_to(cls, subject: Subject) -> bool:
-        """Return true for a chat template that reads arguments of calls and doesn't get them decoded."""
+        """Return true for a chat template that reads arguments of calls."""
         settings = subject.chat_settings
-        if settings is None or settings.decode_arguments or not isinstance(subject, TemplateSubject):
+        if settings is None or not isinstance(subject, TemplateSubject):
             return False
         return any(name in settings.source for name in _OF_CALLS)
 
@@ -127,16 +126,20 @@ def _rows_with_arguments(samples: pa.RecordBatch, name: str) -> pa.Array:
 
 
 def _arguments(messages: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the arguments of tool calls that are JSON texts of objects."""
+    """Yield the arguments of tool calls that are JSON texts of objects, or JSON texts of such texts."""
     for message in messages:
         calls = message.get("tool_calls")
         for call in [*(calls if isinstance(calls, list) else ()), message.get("function_call")]:
             function = call.get("function", call) if isinstance(call, Mapping) else None
             text = function.get("arguments") if isinstance(function, Mapping) else None
-            if isinstance(text, str) and text.lstrip().startswith("{"):
-                with suppress(ValueError, RecursionError):
-                    json.loads(text)
-                    yield text
+            value = text
+            while isinstance(value, str):
+                try:
+                    value = json.loads(value)
+                except (ValueError, RecursionError):
+                    break
+            if isinstance(text, str) and isinstance(value, dict):
+                yield text
 
 
 def _is_encoded(text: str, prompt: str) -> bool:

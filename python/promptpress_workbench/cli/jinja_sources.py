@@ -39,7 +39,7 @@ _TEMPLATE_OPTIONS = ("environment", "fallback", "now")
 """Options of both kinds of templates; `strings` is one of configurations, too."""
 
 _JINJA_OPTIONS = ("jinja_option", "constant")
-_CHAT_OPTIONS = ("column", "add_generation_prompt", "system_merge", "decode_arguments")
+_CHAT_OPTIONS = ("column", "add_generation_prompt", "system_merge", "decode_arguments", "refuse")
 _OF_ALL = ("strings", "tokenizer", "unknown", "roles")
 OF_CONFIGURATIONS = tuple(name for name in CONFIGURATION_OPTIONS if name not in _OF_ALL)
 """Options that decide how a configuration is rendered, and that no template has."""

@@ -104,14 +104,21 @@ def filled_rows(column: pa.ChunkedArray, field: pa.Field) -> list[int]:
     if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
         is_filled = pc.greater(pc.list_value_length(column), 0)
     elif is_text(column.type):
-        is_filled = pc.invert(
-            pc.is_in(without_views(column), value_set=pa.array(["", "[]", "null"], pa.large_string()))
-        )
-        is_filled = pc.and_(is_filled, column.is_valid())
+        texts = without_views(column)
+        filled = [text for text in pc.unique(texts).to_pylist() if text is not None and _holds_some(text)]
+        is_filled = pc.is_in(texts, value_set=pa.array(filled, texts.type))
     else:
         return []
     rows: list[int] = pc.indices_nonzero(is_filled).to_pylist()
     return rows
+
+
+def _holds_some(text: str) -> bool:
+    """Return true for a text that is no empty list as JSON."""
+    try:
+        return _decoded(text) not in (None, [])
+    except ValueError:
+        return True
 
 
 def argument_texts(
@@ -164,8 +171,8 @@ def _decoded(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        value = json.loads(value)
-        return json.loads(value) if isinstance(value, str) else value  # JSON whose value is such a text
+        value = json.loads(value) if value.strip() else None
+        return _decoded(value) if isinstance(value, str) else value  # JSON whose value is such a text
     except RecursionError:
         raise ValueError("its JSON is nested too deep") from None
     except ValueError as error:

@@ -16,7 +16,7 @@ import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
 from promptpress._core import RenderError
 from promptpress._errors.errors import close_names, did_you_mean, render_error
-from promptpress._errors.left_out import MAX_FIRST_ROWS, LeftOut
+from promptpress._errors.left_out import MAX_FIRST_ROWS, LeftOut, Refusal
 from promptpress._jinja.chat.arguments import ALL, LISTS, RowArguments, arguments_of, filled_rows, refused
 from promptpress._jinja.chat.conversations import (
     ConversationRows,
@@ -28,7 +28,7 @@ from promptpress._jinja.chat.conversations import (
     tagged,
     with_shared_texts,
 )
-from promptpress._jinja.chat.left_out import ARGUMENT_CODES, Kinds, Part, has_all_parts, lacking_parts, left_out_error
+from promptpress._jinja.chat.left_out import ARGUMENT_CODES, Kinds, Part, has_all_parts, lacking_parts
 from promptpress._jinja.chat.roles import lacks_system_role, with_merged_system
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.chat.shape_programs import SLOTS, ShapeProgram, ShapePrograms, traced_messages
@@ -93,11 +93,19 @@ class ChatRenderer:
         unread = (name for name in LISTS if fixed[name] is None and name not in self.reference.undeclared)
         return [name for name in unread if is_free and name in present]
 
-    def _count_unread(self, table: pa.Table, first_row: int, lacking: LeftOut) -> None:
+    def _count_unread(
+        self, table: pa.Table, first_row: int, lacking: LeftOut, refusal: Refusal, failed: dict[int, RenderError] | None
+    ) -> None:
+        """Count the rows of columns that the template would read if it read any such argument."""
         for name in self.unread_columns(table.column_names):
-            if rows := filled_rows(table.column(name), table.schema.field(name)):
-                first_rows = [first_row + row for row in rows[:MAX_FIRST_ROWS]]
-                lacking.add((ARGUMENT_CODES[name], f"column {name!r}"), len(rows), first_rows)
+            rows = [first_row + row for row in filled_rows(table.column(name), table.schema.field(name))]
+            kind = ARGUMENT_CODES[name], f"column {name!r}"
+            if rows and not refusal.refuses(kind):
+                lacking.add(kind, len(rows), rows[:MAX_FIRST_ROWS])
+            elif rows and failed is None:
+                raise refusal.error(kind, rows[0], name)
+            elif failed is not None:
+                failed |= {row: refusal.error(kind, row, name) for row in rows}
 
     def parts(
         self, conversation: Any, column: str, arguments: Mapping[str, Any] = _NONE, columns: Mapping[str, str] = _NONE
@@ -130,37 +138,36 @@ class ChatRenderer:
         run: JinjaRun,
         failed: dict[int, RenderError] | None = None,
         origins: Origins | None = None,
-        refused: frozenset[str] = frozenset(),
+        of_assistants: frozenset[str] = frozenset(),
     ) -> Iterator[Texts]:
         """Render a column of conversations; yield texts in order, with their spans if `origins` numbers them.
 
         `first_row` is the number of the table's first row among all. `failed` receives the error of each row that can't
-        be rendered, by its number among all; without it, the first error is raised. `refused` are codes of what
+        be rendered, by its number among all; without it, the first error is raised. `of_assistants` are codes of what
         assistants say: a row whose text lacks it is such an error.
         """
-        most = sys.maxsize if refused else MAX_FIRST_ROWS
+        refusal = Refusal(frozenset(self.settings.refuse), of_assistants)
+        most = sys.maxsize if any(refusal) else MAX_FIRST_ROWS
         columns = self.argument_columns([name for name in table.column_names if name != column])
         run.argument_columns |= columns
-        self._count_unread(table, first_row, run.lacking)
+        self._count_unread(table, first_row, run.lacking, refusal, failed)
         for rows in conversation_rows(table, column, first_row, columns):
             for start in range(0, max(len(rows.chunk), 1), SLICE_ROWS):
                 count = min(SLICE_ROWS, len(rows.chunk) - start)
                 part, slots = self._read(rows, start, count)
                 programs = [program.program for program in part.programs]
-                lacking = LeftOut(refused)
-                reference = partial(self._by_jinja2, part, failed, lacking)
+                of_jinja2 = LeftOut()
+                reference = partial(self._by_jinja2, part, failed, of_jinja2, refusal)
                 slot_table = pa.table({SLOTS: slots})
                 arrays, bails, counts, doubtful = _core.render_jinja(
                     programs, part.which, slot_table, strings, reference, most
                 )
-                lacking.add_all(self._kinds.count(counts, part.row(0)))
-                errors = {
-                    part.row(row): left_out_error(kind, part.row(row), column)
-                    for row, kind in self._kinds.refused(counts, lacking)
-                }
+                lacking, refused = self._kinds.count(counts, part.row(0), refusal)
+                lacking.add_all(of_jinja2)
+                errors = {part.row(row): refusal.error(kind, part.row(row), column) for row, kind in refused.items()}
                 for number in doubtful:
                     try:
-                        self._count_lacking(part, number, self._value(part, number), None, lacking)
+                        self._count_lacking(part, number, self._value(part, number), None, (lacking, refusal))
                     except RenderError as error:
                         errors[part.row(number)] = error
                 if errors and failed is None:
@@ -195,12 +202,13 @@ class ChatRenderer:
         part: _Part,
         failed: dict[int, RenderError] | None,
         lacking: LeftOut,
+        refusal: Refusal,
         numbers: list[int],
     ) -> list[str]:
         def render(numbers: list[int]) -> list[str]:
             if self.settings.fallback == "refuse":
                 raise _not_compiled(part, numbers[0])
-            return self._texts_of_rows(part, numbers, lacking)
+            return self._texts_of_rows(part, numbers, (lacking, refusal))
 
         texts = []
         for start in range(0, len(numbers), _BLOCK):
@@ -216,11 +224,11 @@ class ChatRenderer:
         self,
         part: _Part,
         numbers: list[int],
-        lacking: LeftOut | None = None,
+        lacking: tuple[LeftOut, Refusal] | None = None,
     ) -> list[str]:
         """Render rows by Jinja2; raise the error of the first row that fails.
 
-        What the texts lack is counted in `lacking`, unless that is None; what it refuses is an error.
+        What the texts lack is counted, unless `lacking` is None; what it refuses is an error.
         """
         try:
             values = _values(part.rows, [part.start + number for number in numbers])
@@ -233,18 +241,24 @@ class ChatRenderer:
         return texts
 
     def _count_lacking(
-        self, part: _Part, number: int, value: tuple[Any, RowArguments], text: str | None, lacking: LeftOut
+        self,
+        part: _Part,
+        number: int,
+        value: tuple[Any, RowArguments],
+        text: str | None,
+        lacking: tuple[LeftOut, Refusal],
     ) -> None:
         """Count what the text of a row lacks; without the text it has to be found out by the values' origins."""
         row, column = part.row(number), part.rows.column
         conversation, arguments = conversation_of(value[0]), self._arguments(part, number, value[1])
         parts, messages = self.lacking(conversation, column, text, arguments)
         kinds = {kind for each in parts for kind in each.kinds(messages, self.settings.source)}
+        counts, refusal = lacking
         for kind in sorted(kinds):
-            if lacking.refuses(kind):
-                raise left_out_error(kind, row, column)
+            if refusal.refuses(kind):
+                raise refusal.error(kind, row, column)
         for kind in kinds:
-            lacking.add(kind, 1, [row])
+            counts.add(kind, 1, [row])
 
     def lacking(
         self, conversation: Any, column: str, text: str | None, of_row: Mapping[str, Any]
@@ -403,7 +417,7 @@ _USUAL_KEYS = ("role", "from", "content", "value")
 
 _ARGUMENTS = (
     *("add_generation_prompt", "continue_final_message", "tools", "documents"),
-    *("environment", "fallback", "column", "roles", "system", "decode_arguments", "argument_columns"),
+    *("environment", "fallback", "column", "roles", "system", "decode_arguments", "argument_columns", "refuse"),
 )
 """Arguments of `ChatTemplate`."""
 _SIMILARITY = 0.85

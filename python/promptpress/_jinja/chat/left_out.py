@@ -7,9 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from promptpress._core import RenderError
-from promptpress._errors.errors import render_error
-from promptpress._errors.left_out import MAX_FIRST_ROWS, Kind, LeftOut
+from promptpress._errors.left_out import MAX_FIRST_ROWS, Kind, LeftOut, Refusal
 from promptpress._jinja.chat.conversations import REASONING
 from promptpress._jinja.traced_values import COMPUTED, Origin, Piece
 
@@ -66,14 +64,6 @@ def part_of(origin: Origin) -> Part | None:
     return Part(_CODES[kind], kind if kind == "reasoning" else match[kind], origin.message, origin.role)
 
 
-def left_out_error(kind: Kind, row: int, column: str) -> RenderError:
-    """Make the error of a row whose text lacks what an assistant says."""
-    what = "call of a tool" if kind[0] == "tool_call_left_out" else "message"
-    remedy = f"--allow {kind[0]} trains the rest"
-    message = f"the template leaves out an assistant's {what} ({kind[1]}), which so isn't trained; {remedy}"
-    return render_error("left_out", message, row, column)
-
-
 class Kinds:
     """Numbers the kinds of what one template leaves out, for programs to count by."""
 
@@ -100,20 +90,23 @@ class Kinds:
     def _numbered(self, kinds: Iterable[Kind]) -> list[int]:
         return [self._numbers.setdefault(kind, len(self._numbers)) for kind in kinds]
 
-    def count(self, lacking: Iterable[tuple[int, int, list[int]]], first_row: int) -> LeftOut:
-        """Count what programs have left out: the number of each kind, with its rows and the first of them."""
-        kinds = list(self._numbers)
-        counts = LeftOut()
-        for number, rows, first_rows in lacking:
-            counts.add(kinds[number], rows, [first_row + row for row in first_rows[:MAX_FIRST_ROWS]])
-        return counts
+    def count(
+        self, lacking: Iterable[tuple[int, int, list[int]]], first_row: int, refusal: Refusal
+    ) -> tuple[LeftOut, dict[int, Kind]]:
+        """Count what programs have left out, of each kind with the first rows; return the rows that are refused, too.
 
-    def refused(self, lacking: Iterable[tuple[int, int, list[int]]], counts: LeftOut) -> Iterator[tuple[int, Kind]]:
-        """Yield the rows that lack something that the counts refuse; `lacking` lists all rows."""
+        If anything may be refused, `lacking` lists all rows, and those that are refused aren't counted.
+        """
         kinds = list(self._numbers)
-        for number, _, rows in lacking:
-            if counts.refuses(kinds[number]):
-                yield from ((row, kinds[number]) for row in rows)
+        of_kinds = sorted((kinds[number], count, rows) for number, count, rows in lacking)
+        # An error names the first kind, however the row is rendered.
+        refused = {row: kind for kind, _, rows in reversed(of_kinds) if refusal.refuses(kind) for row in rows}
+        counts = LeftOut()
+        for kind, count, rows in of_kinds:
+            kept = [row for row in rows if row not in refused] if refused else rows
+            if rest := count - len(rows) + len(kept):
+                counts.add(kind, rest, [first_row + row for row in kept[:MAX_FIRST_ROWS]])
+        return counts, refused
 
 
 def lacking_parts(messages: list[Any], arguments: Mapping[str, Any], pieces: Iterable[Piece]) -> list[Part]:

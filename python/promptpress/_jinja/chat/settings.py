@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from promptpress._errors.errors import did_you_mean, template_error
 from promptpress._errors.file_errors import ConfigError
+from promptpress._errors.left_out import CODES
 from promptpress._jinja.chat.arguments import RESERVED
 from promptpress._jinja.chat.conversations import plain
 from promptpress._jinja.chat.roles import TurnRules
@@ -37,6 +38,7 @@ class ChatSettings:
     the template doesn't read the clock; with `is_marked`, marks stand around the texts of `{% generation %}` blocks.
     `roles` are other names of roles; `system` is "merge" or None.
     `argument_columns` has the columns of arguments that each row has of its own, or is None if nothing says which.
+    `refuse` are the codes of what no text may lack.
     """
 
     source: str
@@ -53,6 +55,7 @@ class ChatSettings:
     system: str | None = None
     decode_arguments: bool = False
     argument_columns: dict[str, str] | None = None
+    refuse: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not isinstance(self.source, str):
@@ -121,6 +124,17 @@ def argument_origin(name: str, *, of_row: bool) -> Origin:
     if of_row and name.endswith(_TOKEN):
         return TEMPLATE
     return Origin("argument", name if of_row else None, path=name)
+
+
+def left_out_codes(refuse: Any) -> tuple[str, ...]:
+    """Check and return the codes of what no text may lack."""
+    codes = [refuse] if isinstance(refuse, str) else list(refuse)
+    for code in codes:
+        if code not in CODES:
+            hint = did_you_mean(code, CODES) if isinstance(code, str) else ""
+            names = ", ".join(map(repr, sorted(CODES)))
+            raise template_error("unknown_name", "refuse", f"there is no code {code!r}{hint}; there are {names}")
+    return tuple(sorted(set(codes)))
 
 
 def role_names(roles: Any) -> dict[str, str]:
