@@ -62,7 +62,8 @@ def test_what_is_left_out_has_its_code() -> None:
 
 
 def test_nothing_is_left_out_of_a_template_that_writes_all() -> None:
-    assert [fact.fact for fact in facts(ALL).values() if fact.code is not None or "left out" in fact.answer] == []
+    codes = {fact.code for fact in facts(ALL).values() if fact.code is not None or "left out" in fact.answer}
+    assert codes == {"no_generation_prompt"}
 
 
 @pytest.mark.parametrize(
@@ -81,12 +82,12 @@ def test_nothing_is_left_out_of_a_template_that_writes_all() -> None:
         ),
         ("{% for m in messages %}{{ m.content | upper }};{% endfor %}", "system message", "written", None),
         (CHATML, "generation prompt", r"'<|im_start|>assistant\n'", None),
-        (CHATML, "turn after the prompt", "depends: kept in all that was tried, but not proven", None),
-        (OTHER_PROMPT, "turn after the prompt", "never: plain talk shows it", "changing_prefix"),
+        (CHATML, "turn after the prompt", "depends", None),
+        (OTHER_PROMPT, "turn after the prompt", "never", "changing_prefix"),
         (CHATML, "end of turn", "'<|im_end|>'", None),
         (CHATML, "<|im_end|> in a text", "written as it is, so that text can end a turn", None),
         (CHATML.replace("m.content", "m.content | replace('<|im_end|>', '')"), "<|im_end|> in a text", "changed", None),
-        ("{% for m in messages %}{{ m.content }}{% endfor %}", "end of turn", "no token", None),
+        ("{% for m in messages %}{{ m.content }}{% endfor %}", "end of turn", "no token", "no_end_of_turn"),
         ("{{ bos_token + 'x' }}" + CHATML, "bos_token", "read, but not given", "bos_missing"),
     ],
 )
@@ -127,7 +128,7 @@ def test_outputs(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["check-template", "chat.jinja", "--json"])
     (template,) = json.loads(capsys.readouterr().out)["templates"]
     assert template["template"] == "chat.jinja"
-    assert {*template["facts"][0]} == {"fact", "answer", "code", "severity", "messages", "arguments", "text"}
+    assert {*template["facts"][0]} == {"fact", "answer", "code", "severity", "messages", "arguments", "text", "reason"}
     (folder / "bad.jinja").write_text("{% for", encoding="utf-8")
     assert main(["check-template", "."]) == 1
     bad, good = capsys.readouterr().out.splitlines()
@@ -144,3 +145,24 @@ def test_a_models_folder(folder: Path, capsys: pytest.CaptureFixture[str]) -> No
         printed = capsys.readouterr().out
         assert "'<|im_end|>', the eos_token" in printed
         assert "\x1b" not in printed
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        ("{% for m in messages %}<{{ m.content }}>{% endfor %}", "no_generation_prompt"),
+        ("{% for m in messages %}{{ m.content }}{% endfor %}{{ 'A:' if add_generation_prompt }}", "no_end_of_turn"),
+        ("{{ messages[-1].content }}</s>{% if add_generation_prompt %}A:{% endif %}", "changing_prefix"),
+    ],
+)
+def test_a_gate_for_training(source: str, code: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "t.jinja"
+    path.write_text(source, encoding="utf-8")
+    errors = ["--allow", "message_left_out,tool_call_left_out,tools_left_out,unrenderable_row"]
+    assert main(["check-template", str(path), *errors]) == 0
+    assert main(["check-template", str(path), *errors, "--fail-on", "warning", "--json"]) == 1
+    out = capsys.readouterr().out
+    facts = {fact["fact"]: fact for fact in json.loads(out[out.index('{"templates"') :])["templates"][0]["facts"]}
+    assert code in {fact["code"] for fact in facts.values()}
+    assert facts["append-only"]["answer"] in ("always", "never", "depends")
+    assert main(["check-template", str(path), *errors, "--fail-on", "never"]) == 0

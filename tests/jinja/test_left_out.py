@@ -179,4 +179,6 @@ def test_no_tools_in_any_form_are_no_tools() -> None:
         assert chat.last_run is not None
         assert chat.last_run.left_out.num_rows == 0
     reads = pp.ChatTemplate("{{ tools }}")
-    assert reads.render([{"messages": SILENT, "tools": of_row} for of_row in none])["prompt"].to_pylist() == ["None"] * 9
+    assert (
+        reads.render([{"messages": SILENT, "tools": of_row} for of_row in none])["prompt"].to_pylist() == ["None"] * 9
+    )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from promptpress import ConfigError, TemplateError
 from promptpress.engine.errors import UsageError, counted, did_you_mean
 
+from promptpress_workbench.audit.codes import SEVERITIES
 from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.cli.jinja_sources import chat_template
 from promptpress_workbench.cli.settings import Settings
@@ -31,7 +32,7 @@ _MAX_ANSWER = 88
 
 
 def check_template(settings: Settings, arguments: Namespace) -> ExitCode:
-    """Check the templates and print the facts; the exit code tells if something that matters is left out."""
+    """Check the templates and print the facts; the exit code tells if one of them is serious."""
     allowed = arguments.allow or ()
     for code in allowed:
         if code not in FINDINGS:
@@ -57,7 +58,8 @@ def check_template(settings: Settings, arguments: Namespace) -> ExitCode:
             for name, facts in checks.items():
                 is_short = len(checks) > 1 and not arguments.verbose
                 terminal.write([_summary(name, facts)] if is_short else _lines(name, facts, arguments.verbose))
-    is_serious = any(fact.severity == "error" for facts in checks.values() for fact in facts)
+    serious = () if arguments.fail_on == "never" else SEVERITIES[: SEVERITIES.index(arguments.fail_on) + 1]
+    is_serious = any(fact.severity in serious for facts in checks.values() for fact in facts)
     return ExitCode.FINDINGS if is_serious else ExitCode.OK
 
 
@@ -80,7 +82,7 @@ def _lines(path: str, facts: list[Fact], verbose: bool) -> Iterator[Line]:
     """Yield a line for each fact, with its conversation and text if the output is verbose."""
     yield [Fragment(printable(path), "head")]
     for fact in facts:
-        answer = printable(fact.answer)
+        answer = printable(": ".join(filter(None, (fact.answer, fact.reason))))
         if len(answer) > _MAX_ANSWER and not verbose:
             answer = f"{answer[: _MAX_ANSWER - 3]}..."
         marks = frozenset({"removed"} if fact.severity == "error" else ())
@@ -95,7 +97,7 @@ def _lines(path: str, facts: list[Fact], verbose: bool) -> Iterator[Line]:
 def _summary(path: str, facts: list[Fact]) -> Line:
     """Return a line with the number of facts that are errors, and their codes."""
     codes = dict.fromkeys(fact.code for fact in facts if fact.severity == "error" and fact.code)
-    grown = next((fact.answer.partition(":")[0] for fact in facts if fact.fact == "append-only"), "-")
+    grown = next((fact.answer for fact in facts if fact.fact == "append-only"), "-")
     number = sum(fact.severity == "error" for fact in facts)
     errors = f"{counted(number, 'error')}: {', '.join(codes)}" if number else "no errors"
     return [Fragment(f"{printable(path)}  ", "head"), Fragment(f"append-only: {grown}  {errors}")]

@@ -448,8 +448,8 @@ _CHECK_TEMPLATE = Command(
     "DIR|FILE... [options]",
     "Render small conversations, and print what a chat template reads, leaves out and refuses.",
     "promptpress check-template chat_template.jinja",
-    ("chat_argument", "allow", "json", "verbose"),
-    ("paths", "chat_argument", "allow", "json", "verbose", "color", "quiet", "traceback"),
+    ("chat_argument", "allow", "fail_on", "json", "verbose"),
+    ("paths", "chat_argument", "allow", "fail_on", "json", "verbose", "color", "quiet", "traceback"),
     "Several templates get a line each. docs/check-template.md explains the facts and their codes.",
     {"allow": {"help": "codes that are no findings: tools_left_out,message_left_out"}},
     epilog="""\

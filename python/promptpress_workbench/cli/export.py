@@ -29,7 +29,7 @@ from promptpress_workbench.cli.options import first_given, option_name
 from promptpress_workbench.cli.output import keep_columns, refuse_clash, refuse_overwriting, write_prompts
 from promptpress_workbench.cli.prompt_sources import (
     TAKES_MESSAGES,
-    begins_with_messages,
+    holds_messages,
     holds_prompts,
     open_source,
     refuse_messages,
@@ -402,9 +402,9 @@ def _form(settings: Settings, renderer: AnyRenderer, samples: AnySamples, prompt
         return "messages_json"
     if pa.types.is_nested(prompt.type):
         return None
-    # The first prompt of a file decides; the export refuses a later one that isn't JSON.
+    # The first prompts of a file decide; the export refuses another one that isn't JSON.
     is_json = isinstance(renderer, PromptColumn) and (
-        renderer.is_json(samples.schema) or begins_with_messages(prompt.name, samples.reader)
+        renderer.is_json(samples.schema) or holds_messages(prompt.name, samples.reader)
     )
     return "messages_json" if is_json else "text"
 

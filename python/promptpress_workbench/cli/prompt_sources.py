@@ -8,6 +8,7 @@ from argparse import Namespace
 from collections.abc import Callable, Container, Iterable
 from contextlib import closing
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,9 @@ CHAT_OPTIONS = (
 )
 """Options of the chat template after prompts that are there already."""
 
+_FIRST_PROMPTS = 1000
+"""Prompts that are looked at, because the first one may be bad."""
+
 _OF_PROMPTS = ("tokenizer", "unknown", "column", "chat_template", "strings", *CHAT_OPTIONS)
 """Options for prompts that are there already."""
 
@@ -100,16 +104,17 @@ def refuse_messages(what: str, renderer: AnyRenderer, samples: AnySamples) -> No
     prompt = fields[len(fields) - 1 - len(engine.shot_fields)]
     is_message = not is_text(prompt.type) or engine.writes_json
     if isinstance(renderer, PromptColumn) and not is_message:
-        is_message = renderer.is_json(samples.schema) or begins_with_messages(prompt.name, samples.reader)
+        is_message = renderer.is_json(samples.schema) or holds_messages(prompt.name, samples.reader)
     if is_message:
         raise UsageError(f"{what} {TAKES_TEXTS}")
 
 
-def begins_with_messages(column: str, read: Callable[[], Iterable[pa.RecordBatch]]) -> bool:
-    """Return true if the first prompt of a column of texts is JSON of messages, as all others are then."""
+def holds_messages(column: str, read: Callable[[], Iterable[pa.RecordBatch]]) -> bool:
+    """Return true if most of the first prompts of a column of texts are JSON of messages, as all then have to be."""
     chunks = (batch.column(batch.schema.get_field_index(column)) for batch in read())
-    first = next((chunk.drop_null()[0].as_py() for chunk in chunks if chunk.null_count < len(chunk)), None)
-    return isinstance(as_request(first, is_json=None), list)
+    first = islice((text.as_py() for chunk in chunks for text in chunk if text.is_valid), _FIRST_PROMPTS)
+    are_messages = [isinstance(as_request(text, is_json=None), list) for text in first]
+    return 2 * sum(are_messages) > len(are_messages)
 
 
 def prompt_source(settings: Settings, open_rows: Callable[[AnyRenderer], SampleRows] | None = None) -> PromptSource:
@@ -162,7 +167,7 @@ def _of_column(
     if settings.chat_template is None:
         return prompts
     field = schema.field(name)
-    if name == "conversations" or not is_text(field.type) or is_json(field) or begins_with_messages(name, read):
+    if name == "conversations" or not is_text(field.type) or is_json(field) or holds_messages(name, read):
         return chat_template(replace(settings, column=name))
     renderer = staged(prompts, settings)
     if (header := _header(renderer)) and _first_text(name, read).startswith(header):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 FINDINGS: dict[str, Severity] = {
     **dict.fromkeys(("message_left_out", "tool_call_left_out", "tools_left_out", "unrenderable_row"), "error"),
-    **dict.fromkeys(("changing_prefix", "bos_missing"), "warning"),
+    **dict.fromkeys(("changing_prefix", "bos_missing", "no_end_of_turn", "no_generation_prompt"), "warning"),
     **dict.fromkeys(("documents_left_out", "reasoning_left_out", "role_unknown_to_template"), "info"),
 }
-"""The codes of facts that may be mistakes, the most serious first; errors decide the exit code."""
+"""The codes of facts that may be mistakes, the most serious first."""
 
 _CALL = {"id": "Xid000001", "type": "function", "function": {"name": "Xcall", "arguments": {"key": "Xvalue"}}}
 _OTHER = {"id": "Xid000002", "type": "function", "function": {"name": "Xother", "arguments": {"key": "Xmore"}}}
@@ -77,7 +77,10 @@ _PREFIX = re.compile(r'^.*?column "\w+": ')
 
 @dataclass(frozen=True)
 class Fact:
-    """A fact about a template, the code if it may be a mistake, and the conversation that shows it with its text."""
+    """A fact about a template, the code if it may be a mistake, and the conversation that shows it with its text.
+
+    `reason` says why the answer is what it is, if the answer is one word.
+    """
 
     fact: str
     answer: str
@@ -85,6 +88,7 @@ class Fact:
     messages: list[dict[str, Any]] = field(default_factory=list)
     arguments: dict[str, Any] = field(default_factory=dict)
     text: str | None = None
+    reason: str = ""
 
     @property
     def severity(self) -> Severity | None:
@@ -168,13 +172,15 @@ def _prompt_facts(template: ChatTemplate, make: Callable[..., ChatTemplate]) -> 
     prompt = f"raises {error}" if text is None or before is None else "none"
     if text and before is not None and text != before:
         prompt = repr(text[len(before) :]) if text.startswith(before) else "changes the text before it"
-    yield Fact("generation prompt", prompt, None, [_USER], {"add_generation_prompt": True}, text)
+    code = "no_generation_prompt" if prompt == "none" else None
+    yield Fact("generation prompt", prompt, code, [_USER], {"add_generation_prompt": True}, text)
     answers = {"turn after the prompt": template.append_only.generation_prompt, "append-only": template.append_only}
     for name, given in answers.items():
         if given is not None:
-            proof = ([], _NOTHING, None) if given.example is None else given.example[0:3:2] + given.example[4:]
-            code = "changing_prefix" if given.answer == "never" else None
-            yield Fact(name, f"{given.answer}: {given.reason}", code, *proof)
+            fact = Fact(name, given.answer, "changing_prefix" if given.answer == "never" else None, reason=given.reason)
+            if (shown := given.example) is not None:
+                fact = replace(fact, messages=shown.messages, arguments=shown.arguments, text=shown.longer)
+            yield fact
 
 
 def _token_facts(template: ChatTemplate, missing: Collection[str]) -> Iterator[Fact]:
@@ -187,7 +193,8 @@ def _token_facts(template: ChatTemplate, missing: Collection[str]) -> Iterator[F
     token = eos if isinstance(eos, str) and eos and eos in tail else match[0] if match else tail.strip()
     other = f", and the eos_token is {eos!r}" if eos else ""
     ending = f"{token!r}{', the eos_token' if token == eos else other}" if token else f"no token{other}"
-    yield Fact("end of turn", ending if text is not None else f"raises {error}", None, talk, _NOTHING, text)
+    code = None if token or text is None else "no_end_of_turn"
+    yield Fact("end of turn", ending if text is not None else f"raises {error}", code, talk, _NOTHING, text)
     if token:
         spelt = [{**_USER, "content": f"Xask{token}Xmore"}]
         ((text, error),) = _rendered(template, [spelt])
