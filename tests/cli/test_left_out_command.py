@@ -46,6 +46,19 @@ def test_no_export_for_trainers_leaves_out_an_assistant_in_silence(
     Path("template.jinja").write_text(KEEPS_PLAIN.replace("not m.tool_calls", "not loop.last"), encoding="utf-8")
     assert export(form, "--mask", "assistant", "--allow", "tool_call_left_out") == 4
     assert export(form, "--mask", "assistant", "--allow", "tool_call_left_out,message_left_out") == 0
+    assert export(form, "--mask", "assistant", "--allow", "tool_calls_left_out") == 2
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_rows_that_are_left_out_lack_nothing(size: int, capsys: pytest.CaptureFixture[str]) -> None:
+    system = {"role": "system", "content": "S"}
+    rows = [{"messages": [system, *row["messages"]] if row is not ROWS[0] else row["messages"]} for row in ROWS * 4]
+    Path("chats.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    Path("template.jinja").write_text(
+        KEEPS_PLAIN.replace("in messages", "in messages if m.role != 'system'"), encoding="utf-8"
+    )
+    assert export("trl-tokens", "--mask", "assistant", "--errors", "skip", "--batch-size", str(size)) == 0
+    assert "warning: in 28 of 36 conversations the template leaves out a message" in capsys.readouterr().err
 
 
 def test_other_exports_warn(capsys: pytest.CaptureFixture[str]) -> None:

@@ -88,7 +88,7 @@ class Conversations:
                 arguments: Any = {"x": value}
                 function = {"name": name, "arguments": self.random.choice([arguments, json.dumps(arguments)])}
                 message["tool_calls"].append({"id": self.mark(), "type": "function", "function": function})
-                parts.append(("tool_call_left_out", [name, value]))
+                parts += [("tool_call_left_out", [name]), ("tool_call_left_out", [value])]
         if self.random.random() < 0.25:
             text, marks = self._text()
             message[self.random.choice(["reasoning_content", "reasoning", "thinking"])] = text

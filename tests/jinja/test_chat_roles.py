@@ -199,3 +199,12 @@ def test_the_arguments_are_part_of_the_template() -> None:
         with pytest.raises(TemplateError) as caught:
             ChatTemplate(CALLS, **arguments)
         assert caught.value.path == next(iter(arguments))
+
+
+def test_an_assistant_that_calls_has_the_other_name_of_its_role() -> None:
+    chat = ChatTemplate(SEEN, roles={"assistant": "model"})
+    turns = [{"from": "gpt", "value": "a"}, {"from": "function_call", "value": json.dumps(CALL)}]
+    messages = [{"role": "assistant", "content": "a"}, {"role": "tool_call", "content": json.dumps(CALL)}]
+    for text in prompts(chat, [turns, messages]):
+        assert text.count("<model>") == 2
+        assert "assistant" not in text

@@ -70,6 +70,26 @@ def test_named_templates_are_chosen_as_the_tokenizer_does() -> None:
         ChatTemplate.from_tokenizer({"chat_template": {"rag": ""}})
 
 
+@pytest.mark.parametrize(
+    "source", ["{% for m in messages %}\n  {{ m.content }}\n{% endfor %}\n", "  {% set a = 1 %}\n{{ a }} "]
+)
+@pytest.mark.parametrize(
+    "with_tools", ["\n{{ tools[0].name }}\n  {% if a %}b{% endif %}", "  {{ tools | length }}\n\n"]
+)
+def test_each_row_takes_the_template_for_its_tools(source: str, with_tools: str) -> None:
+    templates = {"default": source, "tool_use": with_tools}
+    config = {"chat_template": [{"name": name, "template": text} for name, text in templates.items()]}
+    message = {"role": "user", "content": "x"}
+    tools = [None, [{"name": "f"}], [], [{"name": "g"}]] * 2
+    rows = [{"messages": [message], "tools": of_row} for of_row in tools]
+    made = ChatTemplate.from_tokenizer(config).render(rows)["prompt"].to_pylist()
+    alone = {name: ChatTemplate(text) for name, text in templates.items()}
+    assert made == [alone["tool_use" if row["tools"] else "default"].render([row])["prompt"][0].as_py() for row in rows]
+    for arguments in ({"template": "default"}, {"argument_columns": {}}, {"environment": "jinja2"}):
+        chat = ChatTemplate.from_tokenizer(config, **arguments)  # type: ignore[arg-type]
+        assert chat == ChatTemplate(source, **{k: v for k, v in arguments.items() if k != "template"})  # type: ignore[arg-type]
+
+
 def test_a_folder_s_files_come_before_its_configuration(tmp_path: Path) -> None:
     config = {"chat_template": "config " + TOKENS_TEMPLATE, **TOKENS}
     write(tmp_path, tokenizer_config_json=config)

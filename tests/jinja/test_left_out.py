@@ -8,6 +8,7 @@ from collections import Counter
 from typing import Any
 
 import promptpress as pp
+import pyarrow as pa
 import pytest
 from amounts import part_of
 from generators.marked_conversations import Conversations, lost
@@ -182,3 +183,63 @@ def test_no_tools_in_any_form_are_no_tools() -> None:
     assert (
         reads.render([{"messages": SILENT, "tools": of_row} for of_row in none])["prompt"].to_pylist() == ["None"] * 9
     )
+
+
+RAISING = LOOP + "{% if m.role == 'x' %}{{ raise_exception('no') }}{% endif %}{{ m.content }}{% endfor %}"
+
+
+def test_rows_with_errors_lack_nothing() -> None:
+    """Those of columns that the template doesn't read, too; the audit knows rows by the same numbers."""
+    bad, good, tools = [{"role": "x", "content": "a"}], [{"role": "user", "content": "b"}], [{"name": "f"}]
+    rows = [{"messages": messages, "tools": of_row} for messages in (bad, good) for of_row in ([], tools)] * 2
+    rows[4]["messages"] = None
+    chat = pp.ChatTemplate(RAISING)
+    chat.render(rows, errors="skip")
+    assert chat.last_run is not None
+    assert [(row["rows"], row["first_row"]) for row in chat.last_run.left_out.to_pylist()] == [(2, 3)]
+    findings = [(row["code"], row["first_rows"]) for row in chat.audit(rows).to_pylist()]
+    assert ("tools_left_out", [3, 7]) in findings
+    assert sorted(row for code, rows in findings if code == "unrenderable_row" for row in rows) == [0, 1, 4, 5]
+
+
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.large_string(), pa.dictionary(pa.int32(), pa.string())])
+def test_columns_of_any_type_that_no_template_reads(kind: pa.DataType) -> None:
+    talk = json.dumps([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}, *SILENT])
+    texts = pa.array([json.dumps([{"name": "f"}]), "[]", None])
+    table = pa.table({"messages": [talk] * 3, "tools": texts if kind == texts.type else texts.cast(kind)})
+    if not pa.types.is_dictionary(kind):
+        table = table.set_column(0, "messages", table["messages"].cast(kind))
+    codes = {
+        row["code"]: row["first_rows"] for row in pp.ChatTemplate(TEMPLATES["known roles"]).audit(table).to_pylist()
+    }
+    assert codes["tools_left_out"] == [0]
+
+
+def test_arguments_of_a_call_that_are_lost() -> None:
+    """A call whose name is written lacks its arguments, whoever renders the row."""
+    source = LOOP + "{{ m.content }}{% for c in m.tool_calls or [] %}{{ c.function.name }}{% endfor %}{% endfor %}"
+    for arguments, lost_in in (({"a": "x"}, 4), ('{"a": "x"}', 4), ({}, 0), (None, 0)):
+        call = {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "f", "arguments": arguments}}]}
+        for text in (source, source.replace("c.function.name", "[c.function.name, c.function.arguments]")):
+            chat = pp.ChatTemplate(text)
+            chat.render([{"messages": [SILENT[0], call]}] * 4)
+            assert chat.last_run is not None
+            rows = [row["rows"] for row in chat.last_run.left_out.to_pylist()]
+            assert rows == [lost_in] * bool(lost_in and text == source)
+
+
+def test_what_jinja2_renders_twice_is_counted_once() -> None:
+    """A row that is refused has all rows next to it rendered again, each alone."""
+    silent = {"messages": [{"role": "system", "content": "S"}, {"role": "user", "content": "q"}]}
+    calls = {"messages": [{"role": "user", "content": "q"}, {"role": "robot", "content": "r"}]}
+    chat = pp.ChatTemplate(
+        "{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}", refuse=["message_left_out"]
+    )
+    names = pp.ChatTemplate("{% for m in messages if m.role == 'user' %}{{ m.content }}{% endfor %}")
+    for rows in ([silent, calls], [silent, calls, silent]):
+        names.render(rows)
+        assert names.last_run is not None
+        assert sum(
+            row["rows"] for row in names.last_run.left_out.to_pylist() if row["code"] == "message_left_out"
+        ) == len(rows)
+        assert chat.render(rows, errors="skip").num_rows == 0

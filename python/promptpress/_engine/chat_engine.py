@@ -18,6 +18,7 @@ from promptpress._arrow.core_tables import column_names
 from promptpress._arrow.python_rows import ValueReading
 from promptpress._arrow.python_text import with_texts
 from promptpress._arrow.python_values import to_pylist
+from promptpress._arrow.take import take_rows
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.template_engine import FailedRows, TemplateEngine
 from promptpress._errors.errors import did_you_mean, render_error, template_error
@@ -154,9 +155,12 @@ class ChatEngine(TemplateEngine):
     def texts_of(
         self, rows: pa.Table, numbers: Sequence[int], conversations: Sequence[list[dict[str, Any]]]
     ) -> list[str | None]:
-        table = rows.take(pa.array(numbers, pa.int64()))
-        column = pa.array([_json_of(conversation) for conversation in conversations], pa.large_string())
-        table = table.set_column(table.column_names.index(self.column), self.column, column)
+        taken = pa.array(numbers, pa.int64())
+        of_rows = rows.select([name for name in self.columns_read(rows.column_names) if name != self.column])
+        columns = [pa.chunked_array(take_rows(column, taken), column.type) for column in of_rows.columns]
+        given = pa.array([_json_of(conversation) for conversation in conversations], pa.large_string())
+        schema = of_rows.schema.append(pa.field(self.column, given.type))
+        table = pa.Table.from_arrays([*columns, given], schema=schema)
         # These conversations have their answers and the other names of roles already.
         engine = self._changed(self._without_names, None)
         parts: list[Any] = list(engine.begin(RenderOptions(errors="column"), None).parts(table, 0))
@@ -164,9 +168,11 @@ class ChatEngine(TemplateEngine):
 
     @cached_property
     def _without_names(self) -> ChatRenderer:
-        """A renderer of messages whose roles have their other names already."""
-        renderer = self.renderer
-        return ChatRenderer(replace(renderer.settings, roles={})) if renderer.settings.roles else renderer
+        """A renderer of messages whose roles have their other names already, and which refuses none."""
+        settings = self.renderer.settings
+        return (
+            ChatRenderer(replace(settings, roles={}, refuse=())) if settings.roles or settings.refuse else self.renderer
+        )
 
     def marked(self) -> ChatEngine:
         """Make an engine whose texts have marks around the texts of `{% generation %}` blocks."""
@@ -180,7 +186,7 @@ class ChatEngine(TemplateEngine):
         if settings.continued is not None:
             message = "a mask isn't known for a message that is continued, nor in transformers"
             raise template_error("unsupported_mode", "continue_final_message", message)
-        return self._changed(ChatRenderer(replace(settings, is_marked=True)), self.answer)
+        return self._changed(ChatRenderer(replace(settings, is_marked=True, refuse=())), self.answer)
 
     def answered(self, column: str) -> ChatEngine:
         settings = self.renderer.settings

@@ -406,7 +406,7 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
         Args:
             tokenizer: The folder of a model, with `tokenizer_config.json`, `chat_template.jinja` and so on; one of
                 these files; the configuration as a dict; or a tokenizer in memory.
-            template: Which template, where there are several; None: "tool_use" where there are tools, else "default".
+            template: Which template, where there are several; None: "tool_use" for rows with tools, else "default".
             arguments: Those of `ChatTemplate`. They win over the tokenizer's special tokens.
 
         Returns:
@@ -423,7 +423,9 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
 
         """
         templates = templates_of(tokenizer)
-        source = templates.chosen(template, with_tools=arguments.get("tools") is not None)
+        can_vary = arguments.get("argument_columns") != {} and arguments.get("environment") in (None, "transformers")
+        tools: Literal["given", "of_rows", "none"] = "of_rows" if can_vary else "none"
+        source = templates.chosen(template, tools="given" if arguments.get("tools") is not None else tools)
         return cls(source, **{**templates.tokens, **arguments})
 
     def render(

@@ -218,7 +218,10 @@ def _writer_of(arguments: Namespace, renderer: AnyRenderer) -> AnyRenderer:
     tokens = {"tokenizer": token_counter(arguments.tokenizer), **given}
     writer = TokenRenderer(token_engine(engine_of(renderer), tokens, RenderOptions()))
     if "mask" in EXPORTS[arguments.kind].options:
-        allowed = known_codes(arguments.allow or (), "--allow")
+        try:
+            allowed = known_codes(arguments.allow or (), "--allow")
+        except ValueError as error:
+            raise UsageError(str(error)) from error
         engine_of(writer).refuse_left_out(_TRAINED - allowed)
     return writer
 

@@ -71,6 +71,7 @@ _ODDITIES = {"None": "beside the word None", "{'": "as Python prints it", '\\"ke
 """What else a text shows where it holds one of these."""
 _CODES = {"tool_calls": "tool_call_left_out", "reasoning_content": "reasoning_left_out", "tools": "tools_left_out"}
 _KNOWN_ROLES = ("system", "user", "assistant", "tool")
+_MARK = re.compile(r"X[a-z]+\d*")
 _TOKEN = re.compile(r"<[^<>\s]{1,40}>|\[/?[A-Z_]{2,}\]")
 _PREFIX = re.compile(r'^.*?column "\w+": ')
 
@@ -153,8 +154,8 @@ def _marks(value: Any, path: str) -> Iterator[tuple[str, str]]:
     elif isinstance(value, list):
         for number, item in enumerate(value):
             yield from _marks(item, f"{path}[{number}]")
-    elif isinstance(value, str) and value.startswith("X"):
-        yield path, value
+    elif isinstance(value, str) and (mark := _MARK.search(value)):
+        yield path, mark[0]
 
 
 def _code(path: str, messages: list[dict[str, Any]]) -> str:

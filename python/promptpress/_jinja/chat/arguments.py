@@ -101,6 +101,8 @@ def refused(error: Exception, name: str, row: int, column: str, *, is_named: boo
 def filled_rows(column: pa.ChunkedArray, field: pa.Field) -> list[int]:
     """Return the rows of a column of tools or documents that hold some, as far as that shows at once."""
     column = json_texts(column) if is_json(field) else column
+    if pa.types.is_dictionary(column.type):
+        column = pa.chunked_array([chunk.dictionary_decode() for chunk in column.chunks], column.type.value_type)
     if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
         is_filled = pc.greater(pc.list_value_length(column), 0)
     elif is_text(column.type):

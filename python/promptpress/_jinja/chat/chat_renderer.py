@@ -16,7 +16,7 @@ import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
 from promptpress._core import RenderError
 from promptpress._errors.errors import close_names, did_you_mean, render_error
-from promptpress._errors.left_out import MAX_FIRST_ROWS, LeftOut, Refusal
+from promptpress._errors.left_out import MAX_FIRST_ROWS, Kind, LeftOut, Refusal
 from promptpress._jinja.chat.arguments import ALL, LISTS, RowArguments, arguments_of, filled_rows, refused
 from promptpress._jinja.chat.conversations import (
     ConversationRows,
@@ -93,19 +93,19 @@ class ChatRenderer:
         unread = (name for name in LISTS if fixed[name] is None and name not in self.reference.undeclared)
         return [name for name in unread if is_free and name in present]
 
-    def _count_unread(
-        self, table: pa.Table, first_row: int, lacking: LeftOut, refusal: Refusal, failed: dict[int, RenderError] | None
-    ) -> None:
-        """Count the rows of columns that the template would read if it read any such argument."""
+    def _unread_rows(
+        self, table: pa.Table, first_row: int, refusal: Refusal, failed: dict[int, RenderError] | None
+    ) -> Iterator[tuple[Kind, list[int]]]:
+        """Yield the filled rows of columns of arguments that the template ignores, unless they are refused."""
         for name in self.unread_columns(table.column_names):
             rows = [first_row + row for row in filled_rows(table.column(name), table.schema.field(name))]
             kind = ARGUMENT_CODES[name], f"column {name!r}"
-            if rows and not refusal.refuses(kind):
-                lacking.add(kind, len(rows), rows[:MAX_FIRST_ROWS])
-            elif rows and failed is None:
-                raise refusal.error(kind, rows[0], name)
+            if not refusal.refuses(kind):
+                yield kind, rows
             elif failed is not None:
                 failed |= {row: refusal.error(kind, row, name) for row in rows}
+            elif rows:
+                raise refusal.error(kind, rows[0], name)
 
     def parts(
         self, conversation: Any, column: str, arguments: Mapping[str, Any] = _NONE, columns: Mapping[str, str] = _NONE
@@ -150,7 +150,7 @@ class ChatRenderer:
         most = sys.maxsize if any(refusal) else MAX_FIRST_ROWS
         columns = self.argument_columns([name for name in table.column_names if name != column])
         run.argument_columns |= columns
-        self._count_unread(table, first_row, run.lacking, refusal, failed)
+        unread = list(self._unread_rows(table, first_row, refusal, failed))
         for rows in conversation_rows(table, column, first_row, columns):
             for start in range(0, max(len(rows.chunk), 1), SLICE_ROWS):
                 count = min(SLICE_ROWS, len(rows.chunk) - start)
@@ -184,6 +184,9 @@ class ChatRenderer:
                 trace = partial(traced_rows, arrays, partial(self._parts_of_row, part), part.row(0), failed)
                 spans = origins.spans(programs, slots_of, part.which, slot_table, arrays, by_item=True, trace=trace)
                 yield from zip(arrays, spans, strict=True)
+        for kind, of_kind in unread:
+            if written := [row for row in of_kind if row not in (failed or ())]:
+                run.lacking.add(kind, len(written), written[:MAX_FIRST_ROWS])
 
     def _read(self, rows: ConversationRows, start: int, count: int) -> tuple[_Part, pa.Array]:
         shapes = self.programs.shapes
@@ -236,8 +239,11 @@ class ChatRenderer:
             values = [self._value(part, number) for number in numbers]
         texts = [self._text_of_row(part, number, value) for number, value in zip(numbers, values, strict=True)]
         if lacking is not None:
+            counts, refusal = LeftOut(), lacking[1]
             for number, value, text in zip(numbers, values, texts, strict=True):
-                self._count_lacking(part, number, value, text, lacking)
+                self._count_lacking(part, number, value, text, (counts, refusal))
+            # If one of the rows is an error, they come again, each alone.
+            lacking[0].add_all(counts)
         return texts
 
     def _count_lacking(

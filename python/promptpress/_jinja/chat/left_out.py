@@ -13,12 +13,14 @@ from promptpress._jinja.traced_values import COMPUTED, Origin, Piece
 
 _OF_MESSAGE = re.compile(
     r"(?P<content>content(?:\[\d+\])?)(?:\.text)?$"
+    r"|(?P<arguments>(?:tool_calls\[\d+\]|function_call)(?:\.function)?\.arguments)(?![^.\[])"
     r"|(?P<call>tool_calls\[\d+\]|function_call)(?!\.(?:id|type)$)"
     r"|(?P<reasoning>reasoning_content|reasoning|thinking)(?![^.\[])"
     r"|(?P<name>name)$"
 )
 _CODES = {
     "content": "message_left_out",
+    "arguments": "tool_call_left_out",
     "call": "tool_call_left_out",
     "reasoning": "reasoning_left_out",
     "name": "name_left_out",
@@ -27,7 +29,9 @@ ARGUMENT_CODES = {"tools": "tools_left_out", "documents": "documents_left_out"}
 
 
 class Part(NamedTuple):
-    """A part that a prompt may lack as a whole: an argument, or a text, call, reasoning or name of a message.
+    """A part that a prompt may lack as a whole: an argument, or a text, reasoning or name of a message.
+
+    A call of a tool is two parts: its arguments, and the rest of it.
 
     `message` is the message's number and `path` the part's place in it; an argument has no number, and its name as
     path.
@@ -173,8 +177,21 @@ def _items(key: str, value: Any) -> Iterator[tuple[str, Any]]:
         for number, item in enumerate(value):
             is_text = key == "content" and isinstance(item, dict)
             yield f"{key}[{number}]", item.get("text") if is_text else item
+            if key == "tool_calls":
+                yield from _arguments(f"{key}[{number}]", item)
+    elif key == "function_call":
+        yield key, value
+        yield from _arguments(key, value)
     elif key not in REASONING[1:]:  # the first of its names has the same text
         yield key, value
+
+
+def _arguments(path: str, call: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the arguments of a call with their path."""
+    if isinstance(call, dict) and isinstance(call.get("function"), dict):
+        path, call = f"{path}.function", call["function"]
+    if isinstance(call, dict) and "arguments" in call:
+        yield f"{path}.arguments", call["arguments"]
 
 
 def _text(value: Any) -> str:

@@ -66,7 +66,8 @@ class TurnRules:
                     raise _no_call(speaker, number, message.get(content))
             if calls is not None:
                 del made[content]
-                message = {**made, "role": "assistant", "content": "", "tool_calls": calls}
+                role = self.names.get("assistant", "assistant")
+                message = {**made, "role": role, "content": "", "tool_calls": calls}
             else:
                 names = {"from": "role", content: "content"} if is_sharegpt else {}
                 message = {names.get(name, name): value for name, value in message.items()}

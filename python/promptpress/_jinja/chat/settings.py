@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from promptpress._errors.errors import did_you_mean, template_error
 from promptpress._errors.file_errors import ConfigError
@@ -222,6 +222,10 @@ _LIBRARY_OF_FILE = {"tekken.json": "mistral-common"}
 """The library that encodes conversations, by a file that only such models have."""
 
 
+_BY_TOOLS = "{{% if tools is not none %}}\n{}{{%+ else %}}\n{}{{%+ endif %}}"
+"""A template of two. A line feed after a block is no text, and begins a line, as the beginning of a template does."""
+
+
 class TokenizerTemplates(NamedTuple):
     """The chat templates of a tokenizer by name (a single one is "default"), and its special tokens.
 
@@ -234,10 +238,11 @@ class TokenizerTemplates(NamedTuple):
     source_name: str
     encoder: str | None = None
 
-    def chosen(self, name: str | None, *, with_tools: bool) -> str:
+    def chosen(self, name: str | None, *, tools: Literal["given", "of_rows", "none"]) -> str:
         """Return the source of a template, chosen as `apply_chat_template` does.
 
-        Without a name, it is "tool_use" if there are tools and such a template, else "default".
+        Without a name, it is "tool_use" if there are tools and such a template, else "default"; if rows have tools, it
+        is both, of which each row takes one.
         """
         if not self.templates:
             template_file = Path(self.source_name).with_name(_TEMPLATE)
@@ -250,8 +255,10 @@ class TokenizerTemplates(NamedTuple):
                 else "give its source: ChatTemplate(source, ...)"
             )
             raise template_error("missing_template", "source", f"{self.source_name} has no chat template; {remedy}")
+        if name is None and tools == "of_rows" and {"default", "tool_use"} <= self.templates.keys():
+            return _BY_TOOLS.format(*(self.templates[of].removesuffix("\n") for of in ("tool_use", "default")))
         if name is None:
-            name = "tool_use" if with_tools and "tool_use" in self.templates else "default"
+            name = "tool_use" if tools == "given" and "tool_use" in self.templates else "default"
         if name not in self.templates:
             names = ", ".join(map(repr, sorted(self.templates)))
             remedy = did_you_mean(name, list(self.templates))
