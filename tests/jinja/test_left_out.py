@@ -243,3 +243,19 @@ def test_what_jinja2_renders_twice_is_counted_once() -> None:
             row["rows"] for row in names.last_run.left_out.to_pylist() if row["code"] == "message_left_out"
         ) == len(rows)
         assert chat.render(rows, errors="skip").num_rows == 0
+
+
+def test_a_column_of_system_texts() -> None:
+    """Tables of ShareGPT's form may have one next to the conversations."""
+    talk = [{"from": "human", "value": "q"}]
+    rows = [{"conversations": talk, "system": system} for system in ("Be brief.", "", None, "Be kind.")]
+    chat = pp.ChatTemplate(TEMPLATES["all"], column="conversations")
+    with pytest.warns(LeftOutWarning, match="in 2 of 4 .* a message: column 'system', first in row 0"):
+        chat.render(rows)
+    assert chat.audit(rows, only=["message_left_out"])["first_rows"].to_pylist() == [[0, 3]]
+    read = pp.ChatTemplate(
+        "{{ system }}" + TEMPLATES["all"], column="conversations", argument_columns={"system": "system"}
+    )
+    assert read.render(rows)["prompt"][0].as_py().startswith("Be brief.")
+    assert read.last_run is not None
+    assert read.last_run.left_out.num_rows == 0

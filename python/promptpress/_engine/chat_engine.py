@@ -105,7 +105,7 @@ class ChatEngine(TemplateEngine):
     def columns_read(self, names: list[str]) -> list[str]:
         # What the template doesn't read is left out, which is counted.
         of_rows = self.renderer.argument_columns(names).values()
-        read = {self.column, *of_rows, *self.renderer.unread_columns(names)}
+        read = {self.column, *of_rows, *self.renderer.unread_columns(names, self.column)}
         return [name for name in names if name in read]
 
     @property

@@ -46,6 +46,9 @@ _NONE: Mapping[str, Any] = MappingProxyType({})
 Bails = list[tuple[int, int, int]]
 """`(program, reason, rows)`: rows of a program that Jinja2 rendered for one of the program's reasons."""
 
+_SHAREGPT, _SYSTEM = "conversations", "system"
+"""The columns of conversations and of their system texts in tables of ShareGPT's form."""
+
 _UNDEFINED_TOKEN = re.compile(r"^UndefinedError: '(\w+_token)' is undefined$")
 """The message of Jinja2 if a template reads a special token that nobody gave."""
 
@@ -86,20 +89,21 @@ class ChatRenderer:
                 raise render_error("missing_column", message, column=column)
         return named
 
-    def unread_columns(self, present: Collection[str]) -> list[str]:
-        """Return columns of tools and documents that would be the template's if it read any."""
+    def unread_columns(self, present: Collection[str], column: str = "") -> list[str]:
+        """Return columns of tools, documents or ShareGPT's system texts that would be the template's if it read any."""
         fixed = self.settings.names()
         is_free = self.settings.argument_columns is None
         unread = (name for name in LISTS if fixed[name] is None and name not in self.reference.undeclared)
-        return [name for name in unread if is_free and name in present]
+        system = [_SYSTEM] if column == _SHAREGPT and _SYSTEM not in self.reference.undeclared else []
+        return [name for name in (*unread, *system) if is_free and name in present]
 
     def _unread_rows(
-        self, table: pa.Table, first_row: int, refusal: Refusal, failed: dict[int, RenderError] | None
+        self, table: pa.Table, column: str, first_row: int, refusal: Refusal, failed: dict[int, RenderError] | None
     ) -> Iterator[tuple[Kind, list[int]]]:
         """Yield the filled rows of columns of arguments that the template ignores, unless they are refused."""
-        for name in self.unread_columns(table.column_names):
+        for name in self.unread_columns(table.column_names, column):
             rows = [first_row + row for row in filled_rows(table.column(name), table.schema.field(name))]
-            kind = ARGUMENT_CODES[name], f"column {name!r}"
+            kind = ARGUMENT_CODES.get(name, "message_left_out"), f"column {name!r}"
             if not refusal.refuses(kind):
                 yield kind, rows
             elif failed is not None:
@@ -150,7 +154,7 @@ class ChatRenderer:
         most = sys.maxsize if any(refusal) else MAX_FIRST_ROWS
         columns = self.argument_columns([name for name in table.column_names if name != column])
         run.argument_columns |= columns
-        unread = list(self._unread_rows(table, first_row, refusal, failed))
+        unread = list(self._unread_rows(table, column, first_row, refusal, failed))
         for rows in conversation_rows(table, column, first_row, columns):
             for start in range(0, max(len(rows.chunk), 1), SLICE_ROWS):
                 count = min(SLICE_ROWS, len(rows.chunk) - start)
