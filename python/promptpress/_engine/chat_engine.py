@@ -13,12 +13,13 @@ import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
-from promptpress._arrow.columns import is_text, without_views
+from promptpress._arrow.columns import LAYOUTS, is_text, without_views
 from promptpress._arrow.core_tables import column_names
 from promptpress._arrow.python_rows import ValueReading
 from promptpress._arrow.python_text import with_texts
 from promptpress._arrow.python_values import to_pylist
 from promptpress._engine.options import RenderOptions
+from promptpress._engine.rendering import Part, Run
 from promptpress._engine.template_engine import FailedRows, TemplateEngine
 from promptpress._errors.errors import did_you_mean, render_error, template_error
 from promptpress._jinja.chat.append_only import AppendOnly, append_only
@@ -73,6 +74,21 @@ def _json_of(conversation: list[dict[str, Any]]) -> str | None:
         return json.dumps(conversation, ensure_ascii=False)
     except (TypeError, ValueError):
         return None
+
+
+class _SingleRun(Run):
+    """Has the text of a single conversation, which is rendered already, and the counts."""
+
+    def __init__(self, engine: ChatEngine, text: str, counts: JinjaRun) -> None:
+        super().__init__()
+        self._engine = engine
+        self._text = text
+        self._counts = counts
+        self.lacking = counts.lacking
+
+    def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[Part]:  # noqa: ARG002 - one row
+        self._engine.last_run = self._counts
+        yield Part(first, 1, pa.array([self._text], LAYOUTS[self._engine.strings]))
 
 
 class ChatEngine(TemplateEngine):
@@ -191,6 +207,18 @@ class ChatEngine(TemplateEngine):
             renderer = ChatRenderer(replace(settings, add_generation_prompt=False))
         return self._changed(renderer, column)
 
+    def with_generation_prompt(self, has_prompt: bool) -> ChatEngine:
+        """Return the engine of texts that end with the generation prompt, or of those that don't."""
+        is_given = bool(self.renderer.settings.add_generation_prompt) is bool(has_prompt)
+        return self if is_given else self._other_prompt
+
+    @cached_property
+    def _other_prompt(self) -> ChatEngine:
+        """An engine whose texts end with the generation prompt if those of this one don't, and the other way round."""
+        settings = self.renderer.settings
+        other = replace(settings, add_generation_prompt=not settings.add_generation_prompt)
+        return self._changed(ChatRenderer(other), self.answer)
+
     def _changed(self, renderer: ChatRenderer, answer: str | None) -> ChatEngine:
         return ChatEngine(renderer, self.column, self.strings, self.names, answer)
 
@@ -230,6 +258,20 @@ class ChatEngine(TemplateEngine):
         if failed is not None:
             failed |= unanswered or {}
         self.last_run = counts
+
+    def begin_single(self, samples: Any) -> tuple[pa.Table, Run] | None:
+        if type(samples) is not list or len(samples) != 1 or self.answer is not None or self._refused:
+            return None
+        (row,) = samples
+        if type(row) is not dict or len(row) != 1 or self.column not in row:
+            return None
+        rendered = self.renderer.singles.rendered(row[self.column])
+        return None if rendered is None else (self._placeholder, _SingleRun(self, *rendered))
+
+    @cached_property
+    def _placeholder(self) -> pa.Table:
+        """A table of one row in the place of that of a single conversation."""
+        return pa.table({self.column: pa.nulls(1)})
 
     def fingerprint(self) -> str:
         from promptpress._config.fingerprint import of_chat_template  # noqa: PLC0415 - seldom asked for

@@ -136,6 +136,12 @@ class TokenEngine(TableEngine):
             marked = self._marked.begin(replace(texts, spans=False), labels, first)
         return _TokenRun(self, self.inner.begin(texts, labels, first), marked, options, first)
 
+    def begin_single(self, samples: Any) -> tuple[pa.Table, Run] | None:
+        if self._marked is not None or self.settings.needs_origins or self.settings.has_assistants:
+            return None
+        single = self.inner.begin_single(samples)
+        return single and (single[0], _TokenRun(self, single[1], None, RenderOptions(), 0))
+
     def ended(self, run: Run, *, is_batch: bool = False) -> None:
         """Say what the other engine says when a run has ended."""
         assert isinstance(run, _TokenRun)
@@ -215,7 +221,13 @@ def token_engine(inner: TableEngine, tokens: Any, options: RenderOptions) -> Tok
             'tokenize: "tokenizer" is missing: a tokenizer.json, its folder, or a tokenizer; Renderer(tokenizer=) has '
             "one for all calls"
         )
-    return TokenEngine(inner, Encoder.of(tokenizer), TokenSettings(**arguments))
+    if isinstance(arguments.get("names"), Mapping):
+        arguments["names"] = dict(arguments["names"])
+    settings, encoder, latest = TokenSettings(**arguments), Encoder.of(tokenizer), inner.latest_tokens
+    if not isinstance(latest, TokenEngine) or latest.encoder is not encoder or latest.settings != settings:
+        latest = inner.latest_tokens = TokenEngine(inner, encoder, settings)
+    latest.reports_runs = inner.reports_runs
+    return latest
 
 
 class TokenRenderer(StreamRenderer[TokenEngine]):

@@ -31,9 +31,10 @@ from promptpress._jinja.chat.conversations import (
 from promptpress._jinja.chat.roles import lacks_system_role, with_merged_system
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.chat.shape_programs import SLOTS, ShapeProgram, ShapePrograms, traced_messages
+from promptpress._jinja.chat.single_conversations import SingleConversations
 from promptpress._jinja.left_out import ARGUMENT_CODES, Kinds, Part, has_all_parts, lacking_parts, left_out_error
 from promptpress._jinja.reference import Reference
-from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun, Origins, Texts, compared_rows, texts_or_errors, traced_rows
+from promptpress._jinja.run import JinjaRun, Origins, Texts, compared_rows, texts_or_errors, traced_rows
 from promptpress._jinja.traced_values import Origin, Piece, joined, known_containers, pieces
 
 SLICE_ROWS = 65_536
@@ -61,6 +62,7 @@ class ChatRenderer:
         """True if system messages become part of the user's, because the template has no role for them."""
         self._kinds = Kinds(settings.source)
         self.programs = ShapePrograms(self.reference, settings, self._kinds, merges_system=self.merges_system)
+        self.singles = SingleConversations(self.programs, settings, self._kinds)
 
     def text(self, conversation: Any, arguments: Mapping[str, Any] = _NONE) -> str:
         """Render a conversation with its own arguments by Jinja2, as `apply_chat_template` does."""
@@ -309,7 +311,7 @@ class ChatRenderer:
     def _check(self, part: _Part, arrays: list[pa.Array], failed: dict[int, RenderError] | None) -> int:
         """Compare the first row of each new shape, and one row in some thousand, with Jinja2; return their number."""
         numbers = {pc.index(part.ids, pa.scalar(number, pa.uint32())).as_py() for number in part.new}
-        numbers.update(range(-part.row(0) % CHECKED_ONE_IN, len(part.ids), CHECKED_ONE_IN))
+        numbers.update(self.programs.rows_to_check(len(part.ids)))
         compiled = sorted(number for number in numbers if part.program(number).program is not None)
         compiled = [number for number in compiled if part.row(number) not in (failed or ())]
         render = partial(self._texts_of_rows, part)

@@ -36,6 +36,7 @@ from promptpress._jinja.compiler.values import (
 )
 from promptpress._jinja.left_out import Kinds
 from promptpress._jinja.reference import Reference
+from promptpress._jinja.run import CHECKED_ONE_IN
 from promptpress._jinja.traced_values import Origin, known_containers, plain, traced
 
 SLOTS = "slots"
@@ -301,6 +302,8 @@ class ShapePrograms:
         self._lock = threading.Lock()
         self._rows: dict[int, int] = {}
         self._programs: dict[int, ShapeProgram] = {}
+        self._numbers: dict[str, int] = {}
+        self._seen = 0
         self._exhausted = 0
         self.looks_inside = 0
         """The lists and dicts that the template looks into, so that none of them may be a single slot."""
@@ -320,7 +323,9 @@ class ShapePrograms:
             new = []
             for number, rows in counts:
                 if self._wants_program(number, rows):
-                    self._programs[number] = program = self.compile(self.shapes.skeleton(number))
+                    skeleton = self.shapes.skeleton(number)
+                    self._programs[number] = program = self.compile(skeleton)
+                    self._numbers[skeleton] = number
                     self.looks_inside = max(self.looks_inside, program.wants_inside)
                     new.append(number)
             without = _LATER if len(self._programs) < MAX_PROGRAMS else _TOO_MANY
@@ -371,6 +376,29 @@ class ShapePrograms:
             return ShapeProgram(None, reasons, bails, wants_inside=wants_inside)
         origins = (*opened.origins, *compiled.program.origins[: program.origins])
         return ShapeProgram(program, compiled.program.reasons, bails, origins, wants_inside)
+
+    def of_skeleton(self, skeleton: str) -> tuple[int, ShapeProgram] | None:
+        """Return the number and the program of a shape that is compiled; None for any other."""
+        number = self._numbers.get(skeleton)
+        return None if number is None else (number, self._programs[number])
+
+    def count(self, number: int) -> None:
+        """Count a row of a shape that is compiled, which was rendered without a table."""
+        with self._lock:
+            self._rows[number] += 1
+            self._seen += 1
+
+    @property
+    def has_check_due(self) -> bool:
+        """True if the next row is one of those that Jinja2 renders too."""
+        return self._seen % CHECKED_ONE_IN == 0
+
+    def rows_to_check(self, rows: int) -> range:
+        """Count rows of all shapes; return the numbers of those that Jinja2 renders too, however many tables they are."""
+        with self._lock:
+            first = -self._seen % CHECKED_ONE_IN
+            self._seen += rows
+        return range(first, rows, CHECKED_ONE_IN)
 
     @property
     def is_exhausted(self) -> bool:
