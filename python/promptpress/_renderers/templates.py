@@ -480,7 +480,8 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
         r"""Begin a conversation that grows, such as a rollout's or a server's: each step gives the new token ids alone.
 
         Ids are always those of `tokenize` for the whole conversation. If a step changes earlier ones, because the
-        template rewrites earlier turns or a token reaches over the border, that is an error, or is said by `kept`.
+        template rewrites earlier turns, or a token reaches over the border, that is an error, or is said by `kept`.
+        Where the assistant was asked, and answers, the generation prompt has to be how the template begins its turn.
 
         Args:
             messages: The first messages.
@@ -508,9 +509,12 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
         [2, 2, 0, 2, 1]
 
         """
-        from promptpress._tokens.talk import begin  # noqa: PLC0415 - most programs only render
+        from promptpress._tokens.encoder import Encoder  # noqa: PLC0415 - most programs only render
+        from promptpress._tokens.talk import Talk  # noqa: PLC0415
 
-        return begin(self, messages, tokenizer, add_generation_prompt, columns or {})
+        has_prompt = bool(self._engine.chat_settings.add_generation_prompt)
+        talk = Talk(self, Encoder.of(tokenizer), dict(columns or {}), has_prompt)
+        return talk.extend(messages, add_generation_prompt=add_generation_prompt)
 
     @property
     def required_columns(self) -> list[str]:

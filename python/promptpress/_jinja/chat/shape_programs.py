@@ -394,7 +394,7 @@ class ShapePrograms:
         return self._seen % CHECKED_ONE_IN == 0
 
     def rows_to_check(self, rows: int) -> range:
-        """Count rows of all shapes; return the numbers of those that Jinja2 renders too, however many tables they are."""
+        """Count the next rows; return the numbers of those that Jinja2 renders too."""
         with self._lock:
             first = -self._seen % CHECKED_ONE_IN
             self._seen += rows
