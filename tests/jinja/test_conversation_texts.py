@@ -195,7 +195,7 @@ def test_one_row_of_a_program() -> None:
     with pytest.raises(TypeError):
         program.row(["a", 1])  # type: ignore[list-item]
     assert _core.JinjaProgram([], [], [("lit", "x")], []).row(["a"]) == ("x", [])
-    assert _core.JinjaProgram(["slots"], [], [("bail", 0)], ["why"]).text([]) is None
+    assert _core.JinjaProgram(["slots"], [], [("bail", 0)], ["why"]).row([]) is None
 
 
 @pytest.mark.parametrize(

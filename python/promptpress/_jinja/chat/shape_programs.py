@@ -52,6 +52,8 @@ CHEAP_PROGRAMS = 64
 """The first shapes, which are compiled as soon as they occur again."""
 MAX_EXHAUSTED = 2
 """Shapes that may exceed the cost of compiling; after them, no more are compiled."""
+FEW_ROWS = 8
+"""Rows of a new shape that are worth no program yet: a template that renders a few conversations never needs one."""
 WORTHWHILE_ROWS = 16
 """Rows after which any shape is compiled: Jinja2 renders about as many in the time that compiling takes."""
 
@@ -319,10 +321,11 @@ class ShapePrograms:
         The numbers are None if all rows take the first program. `ids` has the shape of each row,
         `counts` the shapes that occur, each with its number of rows.
         """
+        is_known = sum(rows for _, rows in counts) == len(ids)
         with self._lock:
             new = []
             for number, rows in counts:
-                if self._wants_program(number, rows):
+                if self._wants_program(number, rows, is_known=is_known):
                     skeleton = self.shapes.skeleton(number)
                     self._programs[number] = program = self.compile(skeleton)
                     self._numbers[skeleton] = number
@@ -331,15 +334,21 @@ class ShapePrograms:
             without = _LATER if len(self._programs) < MAX_PROGRAMS else _TOO_MANY
             without = _TOO_COSTLY if self.is_exhausted else without
             programs = [self._programs.get(number, without) for number, _ in counts]
-        if sum(rows for _, rows in counts) == len(ids) and len(counts) == 1:
+        if is_known and len(counts) == 1:
             return programs, None, new
         shapes = pa.array([number for number, _ in counts], pa.uint32())
         which = pc.fill_null(pc.index_in(ids, value_set=shapes), len(counts)).cast(pa.uint32())
         return [*programs, _UNKNOWN], which, new
 
-    def _wants_program(self, number: int, rows: int) -> bool:
-        """Count rows of a shape; return true if the shape is to be compiled now."""
+    def _wants_program(self, number: int, rows: int, *, is_known: bool) -> bool:
+        """Count rows of a shape; return true if the shape is to be compiled now.
+
+        `is_known` is true if all shapes of these rows have come before.
+        """
+        is_known = is_known or number in self._rows or self._settings.fallback == "refuse"
         self._rows[number] = total = self._rows.get(number, 0) + rows
+        if not is_known and rows < FEW_ROWS:
+            return False
         if number in self._programs or len(self._programs) >= MAX_PROGRAMS or self.is_exhausted:
             return False
         return len(self._programs) < CHEAP_PROGRAMS or total >= WORTHWHILE_ROWS
