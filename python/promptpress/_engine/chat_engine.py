@@ -109,6 +109,7 @@ class ChatEngine(TemplateEngine):
         self._refused: frozenset[str] = frozenset()
         self.renderer = renderer
         self.column = column
+        self._one_row = pa.table({column: pa.nulls(1)})
         self.writes_chats = self.has_roles = True
         self.closes_conversations = not renderer.settings.add_generation_prompt
 
@@ -207,13 +208,8 @@ class ChatEngine(TemplateEngine):
             renderer = ChatRenderer(replace(settings, add_generation_prompt=False))
         return self._changed(renderer, column)
 
-    def with_generation_prompt(self, has_prompt: bool) -> ChatEngine:
-        """Return the engine of texts that end with the generation prompt, or of those that don't."""
-        is_given = bool(self.renderer.settings.add_generation_prompt) is bool(has_prompt)
-        return self if is_given else self._other_prompt
-
     @cached_property
-    def _other_prompt(self) -> ChatEngine:
+    def with_other_end(self) -> ChatEngine:
         """An engine whose texts end with the generation prompt if those of this one don't, and the other way round."""
         settings = self.renderer.settings
         other = replace(settings, add_generation_prompt=not settings.add_generation_prompt)
@@ -266,12 +262,7 @@ class ChatEngine(TemplateEngine):
         if type(row) is not dict or len(row) != 1 or self.column not in row:
             return None
         rendered = self.renderer.singles.rendered(row[self.column])
-        return None if rendered is None else (self._placeholder, _SingleRun(self, *rendered))
-
-    @cached_property
-    def _placeholder(self) -> pa.Table:
-        """A table of one row in the place of that of a single conversation."""
-        return pa.table({self.column: pa.nulls(1)})
+        return None if rendered is None else (self._one_row, _SingleRun(self, *rendered))
 
     def fingerprint(self) -> str:
         from promptpress._config.fingerprint import of_chat_template  # noqa: PLC0415 - seldom asked for

@@ -69,9 +69,9 @@ class Talk:
                 can't be rendered, as `ChatTemplate.render`.
 
         """
-        has_prompt = self.has_generation_prompt if add_generation_prompt is None else add_generation_prompt
+        has_prompt = self.has_generation_prompt if add_generation_prompt is None else bool(add_generation_prompt)
         given = engine_of(self.chat)
-        engine = given.with_generation_prompt(has_prompt)
+        engine = given if bool(given.chat_settings.add_generation_prompt) is has_prompt else given.with_other_end
         whole = (*self.messages, *messages)
         row = {**self.columns, engine.column: list(whole)}
         text = str(engine.render([row], RenderOptions()).column(0)[0])

@@ -199,14 +199,17 @@ class ChatRenderer:
         lacking: LeftOut,
         numbers: list[int],
     ) -> list[str]:
+        rendered: dict[int, str] = {}
+
         def render(numbers: list[int]) -> list[str]:
             if self.settings.fallback == "refuse":
                 raise _not_compiled(part, numbers[0])
-            return self._texts_of_rows(part, numbers, lacking)
+            return self._texts_of_rows(part, numbers, lacking, rendered)
 
         texts = []
         for start in range(0, len(numbers), _BLOCK):
             texts += texts_or_errors(render, numbers[start : start + _BLOCK], part.row(0), failed)
+            rendered.clear()
         return texts
 
     def _parts_of_row(self, part: _Part, number: int) -> list[Piece]:
@@ -219,16 +222,22 @@ class ChatRenderer:
         part: _Part,
         numbers: list[int],
         lacking: LeftOut | None = None,
+        rendered: dict[int, str] | None = None,
     ) -> list[str]:
         """Render rows by Jinja2; raise the error of the first row that fails.
 
-        What the texts lack is counted in `lacking`, unless that is None; what it refuses is an error.
+        What the texts lack is counted in `lacking`, unless that is None; what it refuses is an error. `rendered` keeps
+        the texts of rows before one that fails, which are asked for again.
         """
         try:
             values = _values(part.rows, [part.start + number for number in numbers])
         except Exception:  # each row is converted alone, to find the one that fails
             values = [self._value(part, number) for number in numbers]
-        texts = [self._text_of_row(part, number, value) for number, value in zip(numbers, values, strict=True)]
+        known = {} if rendered is None else rendered
+        for number, value in zip(numbers, values, strict=True):
+            if number not in known:
+                known[number] = self._text_of_row(part, number, value)
+        texts = [known[number] for number in numbers]
         if lacking is not None:
             for number, value, text in zip(numbers, values, texts, strict=True):
                 self._count_lacking(part, number, value, text, lacking)

@@ -7,7 +7,6 @@ conversation is read as the drop-in for transformers reads it, and only programs
 from __future__ import annotations
 
 import json
-import threading
 from typing import Any
 
 from promptpress._arrow.python_rows import nested_too_deeply
@@ -31,7 +30,6 @@ class SingleConversations:
         self._call_roles = frozenset(settings.turn_rules.call_roles)
         self._is_readable = not settings.decode_arguments and not settings.argument_columns
         self._of_shapes: dict[Shape, tuple[int, ShapeProgram]] = {}
-        self._lock = threading.Lock()
 
     def rendered(self, conversation: Any) -> tuple[str, JinjaRun] | None:
         """Return the text of a conversation and the counts of the run; None if it has to be rendered as a table."""
@@ -64,8 +62,7 @@ class SingleConversations:
         found = self._programs.of_skeleton(json.dumps(skeleton(shape), separators=(",", ":"), ensure_ascii=False))
         if found is None:
             return 0, None
-        with self._lock:
-            if len(self._of_shapes) >= _MAX_SHAPES:
-                self._of_shapes.clear()
-            self._of_shapes[shape] = found
+        if len(self._of_shapes) >= _MAX_SHAPES:
+            self._of_shapes.clear()
+        self._of_shapes[shape] = found
         return found
