@@ -22,25 +22,27 @@ def message(rng: random.Random, number: int) -> dict[str, str]:
 
 def grow(source: str, tokenizer: Any, rng: random.Random, **variables: Any) -> int:
     """Let a talk grow, and compare it with the whole at each step; return the steps that change earlier ids."""
-    chats = {asked: pp.ChatTemplate(source, add_generation_prompt=asked, **variables) for asked in (False, True)}
-    asked, rewritten = rng.random() < 0.5, 0
+    chats = {
+        prompted: pp.ChatTemplate(source, add_generation_prompt=prompted, **variables) for prompted in (False, True)
+    }
+    prompted, rewritten = rng.random() < 0.5, 0
     messages = [message(rng, number) for number in range(rng.randint(1, 3))]
-    talk = chats[False].begin(messages, tokenizer, add_generation_prompt=asked)
+    talk = chats[False].begin(messages, tokenizer, add_generation_prompt=prompted)
     assert (talk.kept, talk.new_ids) == (0, talk.ids)
     for _ in range(rng.randint(1, 4)):
         more = [message(rng, len(messages) + number) for number in range(rng.randint(0, 2))]
-        messages, asked = [*messages, *more], rng.random() < 0.5
-        longer = talk.extend(more, add_generation_prompt=asked, allow_rewrite=True)
+        messages, prompted = [*messages, *more], rng.random() < 0.5
+        longer = talk.extend(more, add_generation_prompt=prompted, allow_rewrite=True)
         row = [{"messages": messages}]
-        assert longer.ids == chats[asked].tokenize(row, tokenizer)["input_ids"][0].as_py(), messages
-        assert longer.text == chats[asked].render(row)["prompt"][0].as_py()
+        assert longer.ids == chats[prompted].tokenize(row, tokenizer)["input_ids"][0].as_py(), messages
+        assert longer.text == chats[prompted].render(row)["prompt"][0].as_py()
         assert talk.ids[: longer.kept] + longer.new_ids == longer.ids
         if longer.kept == len(talk.ids):
-            assert talk.extend(more, add_generation_prompt=asked).new_ids == longer.new_ids
+            assert talk.extend(more, add_generation_prompt=prompted).new_ids == longer.new_ids
         else:
             assert longer.new_ids[:1] != [talk.ids[longer.kept]]
             with pytest.raises(pp.RenderError, match="changes the talk's ids") as raised:
-                talk.extend(more, add_generation_prompt=asked)
+                talk.extend(more, add_generation_prompt=prompted)
             assert raised.value.code == "history_rewritten"
             rewritten += 1
         talk = longer

@@ -57,7 +57,7 @@ def conversation(rng: random.Random) -> list[Any]:
 
 def outcome(chat: ChatTemplate, rows: Any, **options: Any) -> list[Any]:
     """Return what a call gives and says: table or error, warnings, counts."""
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as messages:
         warnings.simplefilter("always")
         try:
             table = chat.render(rows, **options)
@@ -65,7 +65,7 @@ def outcome(chat: ChatTemplate, rows: Any, **options: Any) -> list[Any]:
             return [type(error), str(error), error.row, error.column]
     counts = chat.last_run
     assert counts is not None
-    return [table, table.schema, [str(warning.message) for warning in said], counts, counts.lacking]
+    return [table, table.schema, [str(warning.message) for warning in messages], counts, counts.lacking]
 
 
 @pytest.mark.parametrize("name", TEMPLATES)

@@ -61,14 +61,14 @@ def test_a_rollout() -> None:
     """The answer follows the generation prompt; what a template puts there and takes away is an error that says so."""
     tokenizer = small_tokenizer("qwen")
     chat = pp.ChatTemplate(TEMPLATES["chatml"])
-    asked = chat.begin(TALK[:1], tokenizer, add_generation_prompt=True)
-    longer = asked.extend([*TALK[1:], *TALK[:1]])
+    prompted = chat.begin(TALK[:1], tokenizer, add_generation_prompt=True)
+    longer = prompted.extend([*TALK[1:], *TALK[:1]])
     assert longer.has_generation_prompt
     assert tokenizer.decode(longer.new_ids, skip_special_tokens=False) == (
         "2.<|im_end|>\n<|im_start|>user\n1+1?<|im_end|>\n<|im_start|>assistant\n"
     )
     # Talks never change, so that several may follow one.
-    assert asked.extend([{"role": "assistant", "content": "Two."}]).ids[: len(asked.ids)] == asked.ids
+    assert prompted.extend([{"role": "assistant", "content": "Two."}]).ids[: len(prompted.ids)] == prompted.ids
     assert pickle.loads(pickle.dumps(longer)).extend(TALK[1:]).ids == longer.extend(TALK[1:]).ids
     thinking = pp.ChatTemplate(TEMPLATES["another prompt"]).begin(TALK[:1], tokenizer, add_generation_prompt=True)
     with pytest.raises(pp.RenderError, match=r"from number \d+ of \d+ on: .*think.* becomes .*2\."):

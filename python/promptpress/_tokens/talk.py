@@ -16,7 +16,7 @@ from promptpress._errors.errors import render_error
 from promptpress._jinja.run import excerpt
 from promptpress._tokens.encoder import Encoder
 
-_SHOWN = 40
+_EXCERPT = 40
 """The characters at the end of a text that an error shows."""
 
 
@@ -100,7 +100,7 @@ class Talk:
     def _rewritten(self, text: str, kept: int) -> RenderError:
         """Make the error for a longer text whose ids don't begin with this talk's."""
         if text.startswith(self.text):
-            what = f"a token reaches over the end of {excerpt(self.text[-_SHOWN:])}"
+            what = f"a token reaches over the end of {excerpt(self.text[-_EXCERPT:])}"
         else:
             what = f"{excerpt(self.text, text)} becomes {excerpt(text, self.text)}"
         message = (

@@ -233,11 +233,11 @@ class ChatRenderer:
             values = _values(part.rows, [part.start + number for number in numbers])
         except Exception:  # each row is converted alone, to find the one that fails
             values = [self._value(part, number) for number in numbers]
-        known = {} if rendered is None else rendered
+        by_row = {} if rendered is None else rendered
         for number, value in zip(numbers, values, strict=True):
-            if number not in known:
-                known[number] = self._text_of_row(part, number, value)
-        texts = [known[number] for number in numbers]
+            if number not in by_row:
+                by_row[number] = self._text_of_row(part, number, value)
+        texts = [by_row[number] for number in numbers]
         if lacking is not None:
             for number, value, text in zip(numbers, values, texts, strict=True):
                 self._count_lacking(part, number, value, text, lacking)

@@ -40,7 +40,7 @@ class SingleConversations:
         if read is None:
             return None
         shape, texts = read
-        number, program = self._of_shapes.get(shape) or self._found(shape, conversation)
+        number, program = self._of_shapes.get(shape) or self._match(shape, conversation)
         if program is None or program.program is None:
             return None
         # A table's values may be nested only so deep.
@@ -55,14 +55,14 @@ class SingleConversations:
         counts = self._kinds.count([(key, 1, [0]) for key in lacking], 0) if lacking else LeftOut()
         return text, JinjaRun(1, 1, lacking=counts)
 
-    def _found(self, shape: Shape, conversation: list[Any]) -> tuple[int, ShapeProgram | None]:
+    def _match(self, shape: Shape, conversation: list[Any]) -> tuple[int, ShapeProgram | None]:
         """Return the number and the program of a shape that tables have compiled."""
         if any(type(role := message["role"]) is str and role.lower() in self._call_roles for message in conversation):
             return 0, None  # the core looks for calls in the texts of such messages
-        found = self._programs.of_skeleton(json.dumps(skeleton(shape), separators=(",", ":"), ensure_ascii=False))
-        if found is None:
+        match = self._programs.of_skeleton(json.dumps(skeleton(shape), separators=(",", ":"), ensure_ascii=False))
+        if match is None:
             return 0, None
         if len(self._of_shapes) >= _MAX_SHAPES:
             self._of_shapes.clear()
-        self._of_shapes[shape] = found
-        return found
+        self._of_shapes[shape] = match
+        return match

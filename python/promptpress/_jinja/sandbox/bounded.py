@@ -67,14 +67,14 @@ class _BoundedOptimizer(Optimizer):
     """
 
     def generic_visit(self, node: nodes.Node, *args: Any, **kwargs: Any) -> nodes.Node:
-        known = vars(node)
-        if "is_no_constant" in known:
+        attributes = vars(node)
+        if "is_no_constant" in attributes:
             return node
         folded = super().generic_visit(node, *args, **kwargs)
         if folded is not node and isinstance(folded, nodes.Const) and type(folded.value) not in _ATOMS:
             folded = folded if weigh(folded.value) <= _SHORT else node
         if folded is node:
-            known["is_no_constant"] = True
+            attributes["is_no_constant"] = True
         return folded
 
 
