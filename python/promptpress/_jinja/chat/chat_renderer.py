@@ -14,6 +14,7 @@ import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
+from promptpress._arrow.python_rows import excerpt
 from promptpress._core import RenderError
 from promptpress._errors.errors import close_names, did_you_mean, render_error
 from promptpress._errors.left_out import MAX_FIRST_ROWS, LeftOut
@@ -152,9 +153,14 @@ class ChatRenderer:
                 lacking = LeftOut(refused)
                 reference = partial(self._by_jinja2, part, failed, lacking)
                 slot_table = pa.table({SLOTS: slots})
-                arrays, bails, counts, doubtful = _core.render_jinja(
-                    programs, part.which, slot_table, strings, reference, most
-                )
+                try:
+                    arrays, bails, counts, doubtful = _core.render_jinja(
+                        programs, part.which, slot_table, strings, reference, most
+                    )
+                except RenderError as error:
+                    if error.column != SLOTS or error.row is None:
+                        raise
+                    raise render_error(error.code, error.message, part.row(error.row), column) from None
                 lacking.add_all(self._kinds.count(counts, part.row(0)))
                 errors = {
                     part.row(row): left_out_error(kind, part.row(row), column)
@@ -278,6 +284,10 @@ class ChatRenderer:
             (value,) = _values(part.rows, [part.start + number])
         except RenderError as error:
             raise render_error(error.code, error.message, row, column) from None
+        except UnicodeDecodeError as error:
+            text = error.object.decode(errors="replace")
+            message = f"invalid UTF-8 at byte {error.start} of the value {excerpt(text)}"
+            raise render_error("invalid_utf8", message, row, column) from error
         except Exception as error:
             raise render_error("unconvertible_value", f"{type(error).__name__}: {error}", row, column) from error
         return value

@@ -39,7 +39,7 @@ from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import CHECKED_ONE_IN
 from promptpress._jinja.traced_values import Origin, known_containers, plain, traced
 
-SLOTS = "slots"
+SLOTS = "promptpress:slots"
 """The only column of a shape's program: the texts of a conversation's slots."""
 OPEN_TOOLS, OPEN_ALL = 1, 2
 """Lists and dicts that are no single slots, for templates that look into them: tools and documents; or all."""
