@@ -333,7 +333,11 @@ class ShapePrograms:
                     new.append(number)
             without = _LATER if len(self._programs) < MAX_PROGRAMS else _TOO_MANY
             without = _TOO_COSTLY if self.is_exhausted else without
-            programs = [self._programs.get(number, without) for number, _ in counts]
+            new_shape = _UNKNOWN if len(self._programs) < CHEAP_PROGRAMS else without
+            programs = [
+                self._programs.get(number, new_shape if self._rows[number] < FEW_ROWS else without)
+                for number, _ in counts
+            ]
         if is_known and len(counts) == 1:
             return programs, None, new
         shapes = pa.array([number for number, _ in counts], pa.uint32())
