@@ -94,6 +94,7 @@ def test_a_single_conversation_is_as_in_a_table(name: str, monkeypatch: pytest.M
 
 def test_one_row_in_some_thousand_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shape_programs, "CHECKED_ONE_IN", 4)
+    monkeypatch.setattr(single_conversations, "CHECKED_ONE_IN", 4)
     chat = ChatTemplate(TURNS)
     checked = []
     for _ in range(9):

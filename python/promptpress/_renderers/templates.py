@@ -493,8 +493,7 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
             The talk: `messages`, `text`, `ids`, and `extend`, which returns a longer talk with its `new_ids`.
 
         Raises:
-            RenderError: As `render`.
-            ImportError: As `tokenize`, and so are `OSError`, `ValueError` and `TypeError`.
+            RenderError: As `tokenize`, and so are `ImportError`, `OSError`, `ValueError` and `TypeError`.
 
         >>> from tokenizers import Tokenizer, models, pre_tokenizers
         >>> words = Tokenizer(models.WordLevel({"<user>": 0, "<bot>": 1, "Hi": 2, "?": 3}, "?"))

@@ -91,7 +91,6 @@ class Talk:
         )
 
     def _encoded(self, text: str) -> list[int]:
-        """Return the ids of a part of the text."""
         (ids,) = self.encoder.ids([text], special=False)
         if isinstance(ids, RenderError):
             raise ids
@@ -103,10 +102,8 @@ class Talk:
             what = f"a token reaches over the end of {excerpt(self.text[-_EXCERPT:])}"
         else:
             what = f"{excerpt(self.text, text)} becomes {excerpt(text, self.text)}"
-        message = (
-            f"the longer conversation changes the talk's ids from number {kept:,} of {len(self.all_ids):,} on: {what}; "
-            "allow_rewrite=True gives the talk with the number of ids that stay"
-        )
+        numbers = f"from number {kept:,} of {len(self.all_ids):,} on"
+        message = f"the longer conversation changes the talk's ids {numbers}: {what}; allow_rewrite=True gives the talk"
         return render_error("history_rewritten", message, column=engine_of(self.chat).column)
 
     def __repr__(self) -> str:

@@ -45,6 +45,8 @@ from promptpress._tokens.settings import TokenSettings
 _Turns = tuple[list[dict[str, Any]] | None, dict[int, tuple[int, int]]]
 """The messages of a request, and the places of those that its origins don't show, keyed by the messages' numbers."""
 
+_ARGUMENTS = ("tokenizer", *(field.name for field in fields(TokenSettings)))
+
 _FIRST_UNTRAINED = 3
 """The number of requests without a trained token that a warning names."""
 
@@ -209,11 +211,10 @@ def token_engine(inner: TableEngine, tokens: Any, options: RenderOptions) -> Tok
         if is_asked:
             raise TypeError(f"{name}: are of prompts, and tokenize gives tokens in their place; render gives both")
     arguments = dict(tokens) if isinstance(tokens, Mapping) else {"tokenizer": tokens}
-    names = ["tokenizer", *(field.name for field in fields(TokenSettings))]
     for name in arguments:
-        if name not in names:
-            hint = did_you_mean(str(name), names)
-            raise TypeError(f"tokenize: no argument {name!r}{hint}; there are {', '.join(names)}")
+        if name not in _ARGUMENTS:
+            hint = did_you_mean(str(name), _ARGUMENTS)
+            raise TypeError(f"tokenize: no argument {name!r}{hint}; there are {', '.join(_ARGUMENTS)}")
     tokenizer = arguments.pop("tokenizer", None)
     tokenizer = inner.tokenizer if tokenizer is None else tokenizer
     if tokenizer is None:

@@ -305,7 +305,7 @@ class ShapePrograms:
         self._rows: dict[int, int] = {}
         self._programs: dict[int, ShapeProgram] = {}
         self._numbers: dict[str, int] = {}
-        self._seen = 0
+        self.seen = 0
         self._exhausted = 0
         self.looks_inside = 0
         """The lists and dicts that the template looks into, so that none of them may be a single slot."""
@@ -399,18 +399,12 @@ class ShapePrograms:
         """Count a row of a shape that is compiled, which was rendered without a table."""
         with self._lock:
             self._rows[number] += 1
-            self._seen += 1
-
-    @property
-    def has_check_due(self) -> bool:
-        """True if the next row is one of those that Jinja2 renders too."""
-        return self._seen % CHECKED_ONE_IN == 0
+            self.seen += 1
 
     def rows_to_check(self, rows: int) -> range:
         """Count the next rows; return the numbers of those that Jinja2 renders too."""
-        with self._lock:
-            first = -self._seen % CHECKED_ONE_IN
-            self._seen += rows
+        first = -self.seen % CHECKED_ONE_IN
+        self.seen += rows
         return range(first, rows, CHECKED_ONE_IN)
 
     @property

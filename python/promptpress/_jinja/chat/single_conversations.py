@@ -1,8 +1,4 @@
-"""Single conversations of Python's values, which programs render without a table.
-
-A table of one row takes some 200 microseconds: values become Arrow's, cross to the core and come back. A single
-conversation is read as the drop-in for transformers reads it, and only programs render it that tables have compiled.
-"""
+"""Single conversations of Python's values, which the programs that tables have compiled render without a table."""
 
 from __future__ import annotations
 
@@ -10,15 +6,11 @@ import json
 from typing import Any
 
 from promptpress._arrow.python_rows import nested_too_deeply
-from promptpress._errors.left_out import LeftOut
-from promptpress._jinja.chat.conversation_texts import Shape, shape_of, skeleton
+from promptpress._jinja.chat.conversation_texts import MAX_SHAPES, Shape, shape_of, skeleton
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.chat.shape_programs import OPEN_ALL, ShapeProgram, ShapePrograms
 from promptpress._jinja.left_out import Kinds
-from promptpress._jinja.run import JinjaRun
-
-_MAX_SHAPES = 1_000
-"""Shapes whose programs are kept; with more, all are dropped."""
+from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun
 
 
 class SingleConversations:
@@ -34,35 +26,31 @@ class SingleConversations:
     def rendered(self, conversation: Any) -> tuple[str, JinjaRun] | None:
         """Return the text of a conversation and the counts of the run; None if it has to be rendered as a table."""
         programs = self._programs
-        if not self._is_readable or type(conversation) is not list or programs.has_check_due:
+        is_checked = not programs.seen % CHECKED_ONE_IN  # by Jinja2
+        if not self._is_readable or type(conversation) is not list or is_checked:
             return None
         read = shape_of(conversation, is_open=programs.looks_inside == OPEN_ALL)
-        if read is None:
-            return None
-        shape, texts = read
-        number, program = self._of_shapes.get(shape) or self._match(shape, conversation)
-        if program is None or program.program is None:
+        match = read and (self._of_shapes.get(read[0]) or self._match(read[0], conversation))
+        if read is None or match is None or match[1].program is None:
             return None
         # A table's values may be nested only so deep.
         is_flat = all(type(value) is str for message in conversation for value in message.values())
         if not is_flat and nested_too_deeply([conversation]):
             return None
-        rendered = program.program.row(texts)
+        rendered = match[1].program.row(read[1])
         if rendered is None:
             return None
-        programs.count(number)
+        programs.count(match[0])
         text, lacking = rendered
-        counts = self._kinds.count([(key, 1, [0]) for key in lacking], 0) if lacking else LeftOut()
-        return text, JinjaRun(1, 1, lacking=counts)
+        return text, JinjaRun(1, 1, lacking=self._kinds.count([(key, 1, [0]) for key in lacking], 0))
 
-    def _match(self, shape: Shape, conversation: list[Any]) -> tuple[int, ShapeProgram | None]:
+    def _match(self, shape: Shape, conversation: list[Any]) -> tuple[int, ShapeProgram] | None:
         """Return the number and the program of a shape that tables have compiled."""
         if any(type(role := message["role"]) is str and role.lower() in self._call_roles for message in conversation):
-            return 0, None  # the core looks for calls in the texts of such messages
+            return None  # the core looks for calls in the texts of such messages
         match = self._programs.of_skeleton(json.dumps(skeleton(shape), separators=(",", ":"), ensure_ascii=False))
-        if match is None:
-            return 0, None
-        if len(self._of_shapes) >= _MAX_SHAPES:
+        if len(self._of_shapes) >= MAX_SHAPES:
             self._of_shapes.clear()
-        self._of_shapes[shape] = match
+        if match is not None:
+            self._of_shapes[shape] = match
         return match
