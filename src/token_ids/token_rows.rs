@@ -78,7 +78,7 @@ type Token = (i32, Span);
 
 impl TokenRows {
     /// Return the number of rows.
-    pub fn len(&self) -> usize {
+    pub fn row_count(&self) -> usize {
         self.rows.len()
     }
 
