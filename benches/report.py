@@ -30,7 +30,8 @@ SECTIONS = {
     "latency": (
         "Latency",
         "A row is a call. *ten rows*: a table of ten rows through a ready renderer, pyarrow in and out. *bare*: the "
-        "same samples and prompts, from pyarrow to pyarrow by Arrow's C data interface.",
+        "same samples and prompts, from pyarrow to pyarrow by Arrow's C data interface. *one conversation*: a template "
+        "that has met its shape before (*warm*), or making one and its first text (*new template*).",
     ),
     "jinja": ("Jinja", "Rows of tables by `JinjaTemplate`, jinja2 and minijinja-py, each template compiled once."),
     "chat": ("Chats", "Conversations by `ChatTemplate`, transformers' `render_jinja_template`, jinja2, minijinja-py."),

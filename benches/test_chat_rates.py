@@ -43,6 +43,43 @@ def ways(workload: ChatWorkload, sizes: Sizes) -> Iterator[Way]:
     assert run.jinja2 <= 1, "what is timed is compiled, but for the first conversation of all"
 
 
+def calls(workload: ChatWorkload, sizes: Sizes) -> Iterator[Way]:
+    """One conversation a call, by a template that has met its shape, and by a new template."""
+    row = conversations(workload.shots, 1)["messages"][0].as_py()
+    given = {"add_generation_prompt": True, **workload.variables}
+    settings = {"trim_blocks": True, "lstrip_blocks": True}
+    template = promptpress.ChatTemplate(workload.source, **given)
+    environment = minijinja.Environment(templates={"prompt": workload.source}, **settings)
+    chat_utils, source = chat_template_utils, workload.source
+    warm: dict[str, Callable[[], str]] = {
+        "ChatTemplate": lambda: str(template.render([{"messages": row}])["prompt"][0]),
+        "transformers": lambda: chat_utils.render_jinja_template([row], chat_template=source, **given)[0][0],
+        "minijinja": lambda: environment.render_template("prompt", messages=row, **given),
+    }
+    new: dict[str, Callable[[], str]] = {
+        "ChatTemplate": lambda: str(promptpress.ChatTemplate(source, **given).render([{"messages": row}])["prompt"][0]),
+        "transformers": lambda: chat_utils._compile_jinja_template.__wrapped__(source).render(messages=row, **given),
+        "minijinja": lambda: minijinja.Environment(templates={"prompt": source}, **settings).render_template(
+            "prompt", messages=row, **given
+        ),
+    }
+    for name, of_peers, count in (("warm", warm, sizes.ours(2_000)), ("new template", new, sizes.ours(100))):
+        expected = of_peers["ChatTemplate"]()
+        for peer, call in of_peers.items():
+            assert call() == expected
+
+            def work(call: Callable[[], str] = call, count: int = count) -> None:
+                for _ in range(count):
+                    call()
+
+            yield Way(f"{peer}, {name}", count, work, role="ours" if peer == "ChatTemplate" else "peer")
+
+
+@pytest.mark.parametrize("workload_id", ["chatml", "qwen3"])
+def test_single_conversations(workload_id: str, sizes: Sizes, record: Record) -> None:
+    record("latency", f"one conversation, {workload_id}", measured(calls(CHATS_BY_ID[workload_id], sizes)))
+
+
 @pytest.mark.parametrize("workload_id", ["chatml", "llama3", "qwen3", "chatml-5", "qwen3-5"])
 def test_chat_rate(workload_id: str, sizes: Sizes, record: Record) -> None:
     record("chat", workload_id, measured(ways(CHATS_BY_ID[workload_id], sizes)))

@@ -503,8 +503,12 @@ class JinjaProgram:
         each origin of the program's own data, and the numbers under which each part is counted.
         """
 
-    def text(self, texts: list[str]) -> str | None:
-        """Render one row whose only column has a list of texts; None if it is given up."""
+    def row(self, texts: list[str]) -> tuple[str, list[int]] | None:
+        """Render one row whose only column has a list of texts.
+
+        The result is the text, and the numbers under which is counted what it lacks. It is None if the row is given up,
+        or if it isn't known what the text lacks.
+        """
 
 def render_jinja(
     programs: list[JinjaProgram | None],

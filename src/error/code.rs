@@ -192,6 +192,8 @@ codes! {
     TemplateRaised = "template_raised",
     /// A chat template leaves out what an assistant says, which is to be trained.
     LeftOut = "left_out",
+    /// A longer conversation changes the tokens of the shorter one.
+    HistoryRewritten = "history_rewritten",
     /// It isn't known which bytes of a request data brought, or an assistant says.
     UnknownOrigin = "unknown_origin",
     /// Two requests would have one `custom_id`.

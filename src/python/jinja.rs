@@ -78,11 +78,16 @@ impl JinjaProgram {
         self.program.origins()
     }
 
-    /// Render one row whose only column has the list `texts`. Return None if the row is given up, or if a text has a
-    /// lone surrogate, which UTF-8 can't represent.
+    /// Render one row whose only column has the list `texts`. Return its text, and the numbers under which is counted
+    /// what the text lacks. Return None if the row is given up, if it isn't known what the text lacks, or if one of
+    /// `texts` has a lone surrogate, which UTF-8 can't represent.
     ///
     /// A table of one row takes many times as long, because arrays cross the interpreter's border.
-    fn text<'py>(&self, py: Python<'py>, texts: &Bound<'py, PyList>) -> PyResult<Option<Bound<'py, PyString>>> {
+    fn row<'py>(
+        &self,
+        py: Python<'py>,
+        texts: &Bound<'py, PyList>,
+    ) -> PyResult<Option<(Bound<'py, PyString>, Vec<u32>)>> {
         let (mut ends, mut bytes) = (vec![0_i64], Vec::new());
         for text in texts {
             let Ok(text) = text.cast::<PyString>()?.to_cow() else { return Ok(None) };
@@ -90,15 +95,20 @@ impl JinjaProgram {
             ends.push(bytes.len() as i64);
         }
         let host = Interpreter::new(None, None);
-        let render = || row_text(&self.program, ends, bytes, &host);
+        let render = || rendered_row(&self.program, ends, bytes, &host);
         let rendered = detached_rows(py, Some(&host), 1, render)?;
-        let array = rendered.map_err(|error| to_python(py, &error, host.failure()))?;
-        Ok(array.map(|array| PyString::new(py, array.as_string::<i64>().value(0))))
+        let row = rendered.map_err(|error| to_python(py, &error, host.failure()))?;
+        Ok(row.map(|(array, keys)| (PyString::new(py, array.as_string::<i64>().value(0)), keys)))
     }
 }
 
-/// Render a row whose only column is a list of texts, which are UTF-8. Return None if the row is given up.
-fn row_text(program: &Program, ends: Vec<i64>, bytes: Vec<u8>, host: &Interpreter) -> Result<Option<ArrayRef>> {
+/// Render a row whose only column is a list of texts, which are UTF-8. Return the same as `JinjaProgram::row`.
+fn rendered_row(
+    program: &Program,
+    ends: Vec<i64>,
+    bytes: Vec<u8>,
+    host: &Interpreter,
+) -> Result<Option<(ArrayRef, Vec<u32>)>> {
     let malformed = |error: ArrowError| Error::render(Code::InternalError, error.to_string());
     let texts = LargeStringArray::try_new(OffsetBuffer::new(ends.into()), bytes.into(), None).map_err(malformed)?;
     let item = Arc::new(Field::new_list_field(DataType::LargeUtf8, false));
@@ -112,10 +122,16 @@ fn row_text(program: &Program, ends: Vec<i64>, bytes: Vec<u8>, host: &Interprete
         RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options).map_err(malformed)?;
     let programs = [Some(program)];
     let rendering = Rendering::new(&programs, None, &batch)?;
-    match evaluated(&rendering, 0, Layout::LargeString, host)? {
-        Slice::Done(arrays, _) => Ok(arrays.into_iter().next()),
-        Slice::Open(_) => Ok(None),
+    let Slice::Done(arrays, mut left_out) = evaluated(&rendering, 0, Layout::LargeString, host)? else {
+        return Ok(None);
+    };
+    if rendering.copies_with_gaps() {
+        left_out = Rendering::traced(&programs, None, &batch)?.left_out(&|| host.check())?;
     }
+    let mut lacking = Lacking::default();
+    lacking.add(program, &left_out, 0, 0);
+    let array = arrays.into_iter().next().filter(|_| lacking.doubtful.is_empty());
+    Ok(array.map(|array| (array, lacking.rows.into_keys().collect())))
 }
 
 fn malformed(what: &Bound<'_, PyAny>) -> PyErr {

@@ -130,8 +130,9 @@ impl TokenRows {
         };
         let rows = std::mem::take(&mut *self.lock());
         let trained = trained.map(|array| array.0);
+        let count = rows.row_count();
         let work = || rows.columns(trained.as_ref(), labels, most, cut, &failed);
-        let columns = plain(py, detached_rows(py, None, usize::MAX, work)?)?;
+        let columns = plain(py, detached_rows(py, None, count, work)?)?;
         let column = |array: ArrayRef| export(py, array).map(Bound::unbind);
         Ok(TokenColumns {
             input_ids: column(columns.ids)?,

@@ -77,6 +77,11 @@ pub struct Columns {
 type Token = (i32, Span);
 
 impl TokenRows {
+    /// Return the number of rows.
+    pub fn row_count(&self) -> usize {
+        self.rows.len()
+    }
+
     /// Make rows without a row.
     pub(super) fn new(with_spans: bool) -> Self {
         Self { spans: with_spans.then(Vec::new), ..Self::default() }

@@ -277,10 +277,14 @@ def test_messages_that_are_no_text_raise_the_same_error() -> None:
     table = pa.table({"messages": pa.ListArray.from_arrays(pa.array([0, 1, 2, 3, 4]), messages)})
     errors = []
     for order in (None, "prefix"):
-        with pytest.raises(pp.RenderError) as caught:
-            pp.ChatTemplate(CHAT).render(table, order=order)
-        errors.append((caught.value.code, caught.value.row, caught.value.column))
-    assert errors[0] == errors[1]
+        chat = pp.ChatTemplate(CHAT)
+        for _ in range(2):  # by Jinja2, and by a program
+            with pytest.raises(pp.RenderError) as caught:
+                chat.render(table, order=order)
+            errors.append((caught.value.code, caught.value.row, caught.value.column, caught.value.message))
+    assert errors == [("invalid_utf8", 3, "messages", "invalid UTF-8 at byte 0 of the value '\ufffd'")] * 4
+    rows = chat.render(table, errors="column").to_pylist()
+    assert [row["prompt"] is None for row in rows] == [False, False, False, True]
 
 
 def test_values_of_other_types_come_along() -> None:

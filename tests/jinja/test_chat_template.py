@@ -83,7 +83,7 @@ def test_the_report_counts_compiled_rows() -> None:
     assert chat.last_run is None
     chat.render(TABLE)
     assert chat.last_run is not None
-    assert (chat.last_run.rows, chat.last_run.compiled, chat.last_run.jinja2) == (4, 2, 2)
+    assert (chat.last_run.rows, chat.last_run.compiled, chat.last_run.jinja2) == (4, 0, 4)
     chat.render(TABLE)
     assert (chat.last_run.compiled, chat.last_run.reasons) == (4, {})
     compiled = {row["shape"]: row for row in chat.compiled.to_pylist()}
@@ -181,6 +181,7 @@ def test_faults_of_the_table() -> None:
 
 def test_a_difference_from_jinja2_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     chat = ChatTemplate("{{ messages[0].content }}")
+    chat.render(TABLE)  # shapes of few rows are compiled when they come again
     monkeypatch.setattr(engine_of(chat).renderer, "text", lambda *_: "other")
     with pytest.raises(RenderError, match=r"the compiled template gives ' Hi. ', and Jinja2 'other'"):
         chat.render(TABLE)

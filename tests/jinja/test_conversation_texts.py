@@ -187,15 +187,15 @@ def test_equal_values_of_other_types_are_different() -> None:
 def test_one_row_of_a_program() -> None:
     nodes: list[Any] = [("column", 0), ("const", 0), ("item", 0, 1), ("const", 1), ("item", 0, 3)]
     program = _core.JinjaProgram(["slots"], nodes, [("emit", 2), ("lit", "|é|"), ("emit", 4)], [])
-    assert program.text(["a\0", "😀"]) == "a\0|é|😀"
-    assert program.text(["", ""]) == "|é|"
-    assert program.text(["a"]) is None
-    assert program.text([]) is None
-    assert program.text(["\ud800", ""]) is None
+    assert program.row(["a\0", "😀"]) == ("a\0|é|😀", [])
+    assert program.row(["", ""]) == ("|é|", [])
+    assert program.row(["a"]) is None
+    assert program.row([]) is None
+    assert program.row(["\ud800", ""]) is None
     with pytest.raises(TypeError):
-        program.text(["a", 1])  # type: ignore[list-item]
-    assert _core.JinjaProgram([], [], [("lit", "x")], []).text(["a"]) == "x"
-    assert _core.JinjaProgram(["slots"], [], [("bail", 0)], ["why"]).text([]) is None
+        program.row(["a", 1])  # type: ignore[list-item]
+    assert _core.JinjaProgram([], [], [("lit", "x")], []).row(["a"]) == ("x", [])
+    assert _core.JinjaProgram(["slots"], [], [("bail", 0)], ["why"]).row([]) is None
 
 
 @pytest.mark.parametrize(

@@ -255,10 +255,10 @@ def test_which_rows_are_checked() -> None:
     runner = engine_of(pp.JinjaTemplate("{{ q }}")).runner
     first, second = object(), object()
     which = pa.array([0, 1, 0, 1, 0, 1, 0, 0], pa.uint32())
-    assert runner._rows_to_check([first, second, None], which, 8, 1, {1}) == [0, 2, 3, 5]
-    assert runner._rows_to_check([first, second, None], which, 8, 1, {1}) == []
-    rows = runner._rows_to_check([first], None, 2 * CHECKED_ONE_IN, 0, set())
-    assert rows == [0, CHECKED_ONE_IN]
+    assert runner._rows_to_check([first, second, None], which, 8, {1}) == [0, 2, 3, 5]
+    assert runner._rows_to_check([first, second, None], which, 8, {1}) == []
+    rows = runner._rows_to_check([first], None, 2 * CHECKED_ONE_IN, set())
+    assert rows == [CHECKED_ONE_IN - 16, 2 * CHECKED_ONE_IN - 16]
     assert CHECKED_FIRST == 2
 
 

@@ -380,6 +380,13 @@ CALLS: dict[str, list[Call]] = {
         lambda: pp.ChatTemplate("").render([{"messages": []}]),
     ],
     "left_out": [trains_what_is_left_out],
+    "history_rewritten": [
+        lambda: (
+            pp.ChatTemplate("{{ messages[-1].content }}")
+            .begin(CHAT_ROW[0]["messages"], small_tokenizer())
+            .extend([{"role": "assistant", "content": "Hello."}])
+        ),
+    ],
     "unknown_origin": [
         lambda: pp.ChatTemplate("{{ messages[1].content|wordwrap(3) }}").tokenize(
             [{"messages": [*CHAT_ROW[0]["messages"], {"role": "assistant", "content": "Hello."}]}],

@@ -11,13 +11,16 @@ import os
 import random
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import promptpress as pp
 import pyarrow as pa
 import pytest
 from amounts import part_of
+from generators.growing_talks import grow
 from parts.small_tokenizers import MARKS, SPLITS, small_tokenizer
+from promptpress._config.tokenizer import load_tokenizer
 from promptpress._tokens import encoder
 from promptpress._tokens.encoder import Encoder
 from test_recorded_cases import SHARED
@@ -118,3 +121,19 @@ def test_a_million_random_rows(monkeypatch: pytest.MonkeyPatch) -> None:
         compared += compare(record["template"], record.get("special_tokens", {}), tokenizer, rows)
     print(f"\n{compared:,} rows, 0 differ")
     assert compared >= ROWS
+
+
+@pytest.mark.full
+def test_talks_of_recorded_templates() -> None:
+    if not (SHARED / "golden_tokens" / "tokenizers").is_dir():
+        pytest.skip(f"recorded tokenizers are not at hand: there is no {os.path.relpath(SHARED)}/golden_tokens")
+    rng, talks = random.Random(5), 0
+    for tokenizer, records in recorded():
+        loaded = load_tokenizer(tokenizer)  # once, for its file is long
+        for record in records[:8]:
+            with warnings.catch_warnings(), suppress(pp.RenderError, pp.TemplateError):
+                warnings.simplefilter("ignore")
+                grow(record["template"], loaded, rng, **record.get("special_tokens", {}))
+                talks += 1
+    print(f"\n{talks:,} talks, 0 differ")
+    assert talks > 20

@@ -13,13 +13,14 @@ import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
-from promptpress._arrow.columns import is_text, without_views
+from promptpress._arrow.columns import LAYOUTS, is_text, without_views
 from promptpress._arrow.core_tables import column_names
 from promptpress._arrow.python_rows import ValueReading
 from promptpress._arrow.python_text import with_texts
 from promptpress._arrow.python_values import to_pylist
 from promptpress._arrow.take import take_rows
 from promptpress._engine.options import RenderOptions
+from promptpress._engine.rendering import Part, Run
 from promptpress._engine.template_engine import FailedRows, TemplateEngine
 from promptpress._errors.errors import did_you_mean, render_error, template_error
 from promptpress._jinja.chat.append_only import AppendOnly, append_only
@@ -77,6 +78,21 @@ def _json_of(conversation: list[dict[str, Any]]) -> str | None:
         return None
 
 
+class _SingleRun(Run):
+    """Has the text of a single conversation, which is rendered already, and the counts."""
+
+    def __init__(self, engine: ChatEngine, text: str, counts: JinjaRun) -> None:
+        super().__init__()
+        self._engine = engine
+        self._text = text
+        self._counts = counts
+        self.lacking = counts.lacking
+
+    def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[Part]:  # noqa: ARG002 - one row
+        self._engine.last_run = self._counts
+        yield Part(first, 1, pa.array([self._text], LAYOUTS[self._engine.strings]))
+
+
 class ChatEngine(TemplateEngine):
     """Renders conversations by a chat template."""
 
@@ -95,6 +111,7 @@ class ChatEngine(TemplateEngine):
         self._refused: frozenset[str] = frozenset()
         self.renderer = renderer
         self.column = column
+        self._one_row = pa.table({column: pa.nulls(1)})
         self.writes_chats = self.has_roles = True
         self.closes_conversations = not renderer.settings.add_generation_prompt
 
@@ -198,6 +215,13 @@ class ChatEngine(TemplateEngine):
             renderer = ChatRenderer(replace(settings, add_generation_prompt=False))
         return self._changed(renderer, column)
 
+    @cached_property
+    def with_other_end(self) -> ChatEngine:
+        """An engine whose texts end with the generation prompt if those of this one don't, and the other way round."""
+        settings = self.renderer.settings
+        other = replace(settings, add_generation_prompt=not settings.add_generation_prompt)
+        return self._changed(ChatRenderer(other), self.answer)
+
     def _changed(self, renderer: ChatRenderer, answer: str | None) -> ChatEngine:
         return ChatEngine(renderer, self.column, self.strings, self.names, answer)
 
@@ -237,6 +261,15 @@ class ChatEngine(TemplateEngine):
         if failed is not None:
             failed |= unanswered or {}
         self.last_run = counts
+
+    def begin_single(self, samples: Any) -> tuple[pa.Table, Run] | None:
+        if type(samples) is not list or len(samples) != 1 or self.answer is not None or self._refused:
+            return None
+        (row,) = samples
+        if type(row) is not dict or len(row) != 1 or self.column not in row:
+            return None
+        rendered = self.renderer.singles.rendered(row[self.column])
+        return None if rendered is None else (self._one_row, _SingleRun(self, *rendered))
 
     def fingerprint(self) -> str:
         from promptpress._config.fingerprint import of_chat_template  # noqa: PLC0415 - seldom asked for

@@ -52,6 +52,9 @@ class TableEngine(ABC):
     token_counts: str | None = None
     """The column of the numbers of tokens, where tokens take the place of the prompts; None: prompts are there."""
 
+    latest_tokens: TableEngine | None = None
+    """The engine of the tokens that were asked for last: calls for single samples ask for the same again and again."""
+
     writes_chats = False
     """True if a chat template writes the requests, and special tokens with them."""
 
@@ -136,6 +139,14 @@ class TableEngine(ABC):
             first: How many samples an earlier run has rendered.
 
         """
+
+    def begin_single(self, samples: Any) -> tuple[pa.Table, Run] | None:  # noqa: ARG002 - most need a table
+        """Begin a run over a single sample of Python's values that needs no table of them.
+
+        The result is a table of one row in the place of the sample's, and the run. It is None if a table has to be
+        made. The run's requests, counts and warnings are those of the table.
+        """
+        return None
 
     @property
     def labels(self) -> list[Any] | None:
@@ -277,12 +288,13 @@ class TableEngine(ABC):
 
     def render(self, samples: TableLike, options: RenderOptions, *, is_batch: bool = False) -> pa.Table:
         """Render all samples: what `Renderer.render` returns."""
-        table = as_table(samples, self.value_reading)
+        single = self.begin_single(samples) if options == RenderOptions() else None
+        table = as_table(samples, self.value_reading) if single is None else single[0]
         options = options.of_schema(table.schema)
         schema = self.output_schema(table.schema, options)
         self.check_table()
         self.warn(schema, table.schema, table)
-        run = self.begin(options, self.labels_of_table(table))
+        run = self.begin(options, self.labels_of_table(table)) if single is None else single[1]
         rendered = rendered_table(run, table, schema, options)
         self.ended(run, is_batch=is_batch)
         return with_requests_hash(rendered, int(options.has_error_column)) if options.hashes else rendered

@@ -13,7 +13,7 @@ from promptpress._errors.errors import render_error, template_error
 from promptpress._jinja.sandbox.bounded import BoundedEnvironment
 from promptpress._jinja.sandbox.bounds import BUDGET, COMPILE_STEPS, LimitExceededError
 from promptpress._jinja.sandbox.environments import environment
-from promptpress._jinja.traced_environment import traced_template
+from promptpress._jinja.traced_environment import template_of, traced_template
 from promptpress._jinja.traced_values import pieces
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Reference:
     The arguments are those of `environment`, and values that stand among what it has of its own.
     """
 
-    __slots__ = ("_code", "_traced", "_tree", "environment", "source", "undeclared")
+    __slots__ = ("_code", "_template", "_traced", "_tree", "environment", "source", "undeclared")
 
     def __init__(
         self,
@@ -59,13 +59,14 @@ class Reference:
         self.source = source
         self.environment: BoundedEnvironment = environment(environment_name, now, options, is_marked=is_marked)
         self.environment.globals.update(constants or {})
+        self._tree: nodes.Template | None = None
         self._traced: Template | None = None
         BUDGET.start(steps=COMPILE_STEPS)
         try:
-            self._tree: nodes.Template = self.environment.parse(source)
-            _refuse_deep_expressions(self._tree)
-            # From the source, because generating code changes the tree.
-            self._code: Template = self.environment.from_string(source)
+            tree = self.environment.parse(source)
+            _refuse_deep_expressions(tree)
+            self._code = self.environment.compile(tree)
+            self._template = template_of(self.environment, self._code)
         except Exception as error:
             refusal = self.environment.refusal(source, error)
             raise _uncompilable(refusal) from refusal
@@ -74,21 +75,23 @@ class Reference:
 
     def ast(self) -> nodes.Template:
         """Return the tree of the template; each call returns the same tree."""
+        if self._tree is None:
+            # Parsed again, because generating code changes a tree; most templates of few rows never need it.
+            self._tree = self.environment.parse(self.source)
         return self._tree
 
     def render(self, names: Mapping[str, Any]) -> str:
         """Render one row."""
         BUDGET.start(names)
         try:
-            return self._code.render(**names)
+            return self._template.render(**names)
         except LimitExceededError as error:
             raise render_error("template_limit", str(error)) from None
 
     def parts(self, names: Mapping[str, Any]) -> list[Piece]:
         """Render one row; return the parts of its text with their origins, which data among the values bring."""
         if self._traced is None:
-            BUDGET.start(steps=COMPILE_STEPS)
-            self._traced = traced_template(self.environment, self.source)
+            self._traced = traced_template(self.environment, self._code)
         BUDGET.start(names)
         try:
             return pieces(self._traced.render(**names))

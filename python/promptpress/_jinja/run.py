@@ -277,7 +277,7 @@ def compared_rows(  # noqa: PLR0917 - the rows and their texts come first
         fault: _core.RenderError | None = None
         try:
             expected = render([row])[0] if all_expected is None else all_expected[number]
-            other = None if text == expected else _excerpt(expected, text)
+            other = None if text == expected else excerpt(expected, text)
         except _core.RenderError as error:
             if error.code == "template_limit":
                 continue  # only promptpress has this limit: what Jinja2 would render isn't known
@@ -285,7 +285,7 @@ def compared_rows(  # noqa: PLR0917 - the rows and their texts come first
             fault = None if error.code == "template_raised" else error  # the row can't be converted for Jinja2
         compared += 1
         if other is not None:
-            message = f"the compiled template gives {_excerpt(text, expected)}, and Jinja2 {other}"
+            message = f"the compiled template gives {excerpt(text, expected)}, and Jinja2 {other}"
             fault = fault or render_error("differs_from_reference", message, first_row + row, column)
             if failed is None:
                 raise fault
@@ -325,6 +325,7 @@ class Runner:
         self._refuse = refuse
         self._programs: dict[tuple[Any, ...], TablePrograms] = {}
         self._seen: dict[int, tuple[Any, int]] = {}
+        self._rows = 0
         self.noted = False
         """True once the user has been told that rows weren't compiled."""
 
@@ -373,7 +374,7 @@ class Runner:
                 reasons[_JSON if typed is None else self._reason(typed, programs, program, reason)] += rows
         if self._refuse and by_reference:
             self._refuse_rows(part, sorted(by_reference), first_row, failed)
-        rows_checked = self._rows_to_check(programs, which, len(part), first_row, by_reference)
+        rows_checked = self._rows_to_check(programs, which, len(part), by_reference)
         render = partial(self._texts, part, first_row=first_row)
         compared = compared_rows(rows_checked, arrays, render, first_row, failed) if rows_checked else 0
         run = JinjaRun(len(part), len(part) - len(by_reference), len(by_reference), compared, dict(reasons))
@@ -469,10 +470,11 @@ class Runner:
         return text
 
     def _rows_to_check(
-        self, programs: Sequence[Any], which: pa.Array | None, rows: int, first_row: int, by_reference: set[int]
+        self, programs: Sequence[Any], which: pa.Array | None, rows: int, by_reference: set[int]
     ) -> list[int]:
         """Choose rows to compare: the first compiled rows of each program, and some of all compiled rows."""
-        chosen = set(range(-first_row % CHECKED_ONE_IN, rows, CHECKED_ONE_IN))
+        chosen = set(range(-self._rows % CHECKED_ONE_IN, rows, CHECKED_ONE_IN))
+        self._rows += rows
         for number, program in enumerate(programs):
             if program is None:
                 continue
@@ -526,7 +528,7 @@ def _values(column: pa.ChunkedArray, field: pa.Field, rows: list[int], first_row
     return out
 
 
-def _excerpt(text: str, other: str = "") -> str:
+def excerpt(text: str, other: str = "") -> str:
     """Return the part of a text around its first difference from another."""
     same = next((n for n, (a, b) in enumerate(zip(text, other, strict=False)) if a != b), min(len(text), len(other)))
     start = max(0, same - _LONGEST_EXCERPT // 4) if other else 0

@@ -170,9 +170,16 @@ def tracing(environment: Any) -> Any:
     return engine
 
 
-def traced_template(environment: Any, source: str) -> Template:
-    """Compile a template whose texts have origins, also where Jinja2's code escapes or marks them."""
-    template: Template = tracing(environment).from_string(source)
+def template_of(environment: Any, code: Any) -> Template:
+    """Return the template of some code, which runs in an environment."""
+    template: Template = environment.template_class.from_code(environment, code, environment.make_globals(None))
+    return template
+
+
+def traced_template(environment: Any, code: Any) -> Template:
+    """Return the template of some code whose texts have origins, also where Jinja2's code escapes or marks them."""
+    # Code of a tracing environment would be the same: it only calls what the environment has.
+    template = template_of(tracing(environment), code)
     template.root_render_func.__globals__.update(Markup=marked, escape=_escape, Macro=_Macro)
     return template
 

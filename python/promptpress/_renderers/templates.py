@@ -44,6 +44,8 @@ from promptpress.typing import (
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from promptpress._tokens.talk import Talk
+
 EnvironmentName = Literal["jinja2", "transformers", "lm_eval"]
 Fallback = Literal["jinja2", "refuse"]
 _FALLBACKS = ("jinja2", "refuse")
@@ -479,6 +481,52 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
         """
         options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors, order=order, shared=shared)
         return render_table(self._engine, conversations, options)
+
+    def begin(
+        self,
+        messages: Sequence[Any],
+        tokenizer: object,
+        *,
+        add_generation_prompt: bool | None = None,
+        columns: Mapping[str, Any] | None = None,
+    ) -> Talk:
+        r"""Begin a conversation that grows, such as a rollout's or a server's: each step gives the new token ids alone.
+
+        Ids are always those of `tokenize` for the whole conversation. If a step changes earlier ones, because the
+        template rewrites earlier turns, or a token reaches over the border, that is an error, or is said by `kept`.
+        Where the assistant was asked, and answers, the generation prompt has to be how the template begins its turn.
+
+        Args:
+            messages: The first messages.
+            tokenizer: As in `tokenize`.
+            add_generation_prompt: Whether the text ends where the assistant is to speak; None: as the template is made.
+            columns: What else the conversation's row has, such as its `tools`.
+
+        Returns:
+            The talk: `messages`, `text`, `ids`, and `extend`, which returns a longer talk with its `new_ids`.
+
+        Raises:
+            RenderError: As `tokenize`, and so are `ImportError`, `OSError`, `ValueError` and `TypeError`.
+
+        >>> from tokenizers import Tokenizer, models, pre_tokenizers
+        >>> words = Tokenizer(models.WordLevel({"<user>": 0, "<bot>": 1, "Hi": 2, "?": 3}, "?"))
+        >>> words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+        >>> source = "{% for m in messages %}<{{ m.role }}> {{ m.content }}\n{% endfor %}"
+        >>> chat = ChatTemplate(source + "{% if add_generation_prompt %}<bot>{% endif %}")
+        >>> talk = chat.begin([{"role": "user", "content": "Hi"}], words, add_generation_prompt=True)
+        >>> talk.ids
+        [0, 2, 1]
+        >>> answer, question = {"role": "bot", "content": "Hi Hi"}, {"role": "user", "content": "Hi"}
+        >>> talk.extend([answer, question]).new_ids
+        [2, 2, 0, 2, 1]
+
+        """
+        from promptpress._tokens.encoder import Encoder  # noqa: PLC0415 - most programs only render
+        from promptpress._tokens.talk import Talk  # noqa: PLC0415
+
+        has_prompt = bool(self._engine.chat_settings.add_generation_prompt)
+        talk = Talk(self, Encoder.of(tokenizer), dict(columns or {}), has_prompt)
+        return talk.extend(messages, add_generation_prompt=add_generation_prompt)
 
     @property
     def required_columns(self) -> list[str]:

@@ -55,7 +55,8 @@ class Encoder:
         """The digest of all that decides ids."""
         self._around = _special_ids(self.tokenizer)
         self._cutter = Cutter(self.tokenizer)
-        anchors = self._cutter.anchors
+        self.anchors = anchors = self._cutter.anchors
+        """The added tokens at which any text can be cut, and their ids."""
         self._fast: Fast | None = None
         self._bytes = self._rows = 0
         self._plain: PlainData | None = None

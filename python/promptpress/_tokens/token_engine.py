@@ -45,6 +45,8 @@ from promptpress._tokens.settings import TokenSettings
 _Turns = tuple[list[dict[str, Any]] | None, dict[int, tuple[int, int]]]
 """The messages of a request, and the places of those that its origins don't show, keyed by the messages' numbers."""
 
+_ARGUMENTS = ("tokenizer", *(field.name for field in fields(TokenSettings)))
+
 _FIRST_UNTRAINED = 3
 """The number of requests without a trained token that a warning names."""
 
@@ -136,6 +138,12 @@ class TokenEngine(TableEngine):
             marked = self._marked.begin(replace(texts, spans=False), labels, first)
         return _TokenRun(self, self.inner.begin(texts, labels, first), marked, options, first)
 
+    def begin_single(self, samples: Any) -> tuple[pa.Table, Run] | None:
+        if self._marked is not None or self.settings.needs_origins or self.settings.has_assistants:
+            return None
+        single = self.inner.begin_single(samples)
+        return single and (single[0], _TokenRun(self, single[1], None, RenderOptions(), 0))
+
     def ended(self, run: Run, *, is_batch: bool = False) -> None:
         """Say what the other engine says when a run has ended."""
         assert isinstance(run, _TokenRun)
@@ -203,11 +211,10 @@ def token_engine(inner: TableEngine, tokens: Any, options: RenderOptions) -> Tok
         if is_asked:
             raise TypeError(f"{name}: are of prompts, and tokenize gives tokens in their place; render gives both")
     arguments = dict(tokens) if isinstance(tokens, Mapping) else {"tokenizer": tokens}
-    names = ["tokenizer", *(field.name for field in fields(TokenSettings))]
     for name in arguments:
-        if name not in names:
-            hint = did_you_mean(str(name), names)
-            raise TypeError(f"tokenize: no argument {name!r}{hint}; there are {', '.join(names)}")
+        if name not in _ARGUMENTS:
+            hint = did_you_mean(str(name), _ARGUMENTS)
+            raise TypeError(f"tokenize: no argument {name!r}{hint}; there are {', '.join(_ARGUMENTS)}")
     tokenizer = arguments.pop("tokenizer", None)
     tokenizer = inner.tokenizer if tokenizer is None else tokenizer
     if tokenizer is None:
@@ -215,7 +222,13 @@ def token_engine(inner: TableEngine, tokens: Any, options: RenderOptions) -> Tok
             'tokenize: "tokenizer" is missing: a tokenizer.json, its folder, or a tokenizer; Renderer(tokenizer=) has '
             "one for all calls"
         )
-    return TokenEngine(inner, Encoder.of(tokenizer), TokenSettings(**arguments))
+    if isinstance(arguments.get("names"), Mapping):
+        arguments["names"] = dict(arguments["names"])
+    settings, encoder, latest = TokenSettings(**arguments), Encoder.of(tokenizer), inner.latest_tokens
+    if not isinstance(latest, TokenEngine) or latest.encoder is not encoder or latest.settings != settings:
+        latest = inner.latest_tokens = TokenEngine(inner, encoder, settings)
+    latest.reports_runs = inner.reports_runs
+    return latest
 
 
 class TokenRenderer(StreamRenderer[TokenEngine]):

@@ -333,8 +333,8 @@ def test_another_environment_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_wrong_program_is_given_up(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     class Wrong:
-        def text(self, _: list[str]) -> str:
-            return "wrong"
+        def row(self, _: list[str]) -> tuple[str, list[int]]:
+            return "wrong", []
 
     monkeypatch.setattr(
         conversation_texts._Template,

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
+from promptpress._arrow.python_rows import excerpt
 from promptpress._core import RenderError
 from promptpress._errors.errors import close_names, did_you_mean, render_error
 from promptpress._errors.left_out import MAX_FIRST_ROWS, Kind, LeftOut, Refusal
@@ -32,8 +33,9 @@ from promptpress._jinja.chat.left_out import ARGUMENT_CODES, Kinds, Part, has_al
 from promptpress._jinja.chat.roles import lacks_system_role, with_merged_system
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.chat.shape_programs import SLOTS, ShapeProgram, ShapePrograms, traced_messages
+from promptpress._jinja.chat.single_conversations import SingleConversations
 from promptpress._jinja.reference import Reference
-from promptpress._jinja.run import CHECKED_ONE_IN, JinjaRun, Origins, Texts, compared_rows, texts_or_errors, traced_rows
+from promptpress._jinja.run import JinjaRun, Origins, Texts, compared_rows, texts_or_errors, traced_rows
 from promptpress._jinja.traced_values import Origin, Piece, joined, known_containers, pieces
 
 SLICE_ROWS = 65_536
@@ -64,6 +66,7 @@ class ChatRenderer:
         """True if system messages become part of the user's, because the template has no role for them."""
         self._kinds = Kinds(settings.source)
         self.programs = ShapePrograms(self.reference, settings, self._kinds, merges_system=self.merges_system)
+        self.singles = SingleConversations(self.programs, settings, self._kinds)
 
     def text(self, conversation: Any, arguments: Mapping[str, Any] = _NONE) -> str:
         """Render a conversation with its own arguments by Jinja2, as `apply_chat_template` does."""
@@ -163,9 +166,14 @@ class ChatRenderer:
                 of_jinja2 = LeftOut()
                 reference = partial(self._by_jinja2, part, failed, of_jinja2, refusal)
                 slot_table = pa.table({SLOTS: slots})
-                arrays, bails, counts, doubtful = _core.render_jinja(
-                    programs, part.which, slot_table, strings, reference, most
-                )
+                try:
+                    arrays, bails, counts, doubtful = _core.render_jinja(
+                        programs, part.which, slot_table, strings, reference, most
+                    )
+                except RenderError as error:
+                    if error.column != SLOTS or error.row is None:
+                        raise
+                    raise render_error(error.code, error.message, part.row(error.row), column) from None
                 lacking, refused = self._kinds.count(counts, part.row(0), refusal)
                 lacking.add_all(of_jinja2)
                 errors = {part.row(row): refusal.error(kind, part.row(row), column) for row, kind in refused.items()}
@@ -212,14 +220,17 @@ class ChatRenderer:
         refusal: Refusal,
         numbers: list[int],
     ) -> list[str]:
+        rendered: dict[int, str] = {}
+
         def render(numbers: list[int]) -> list[str]:
             if self.settings.fallback == "refuse":
                 raise _not_compiled(part, numbers[0])
-            return self._texts_of_rows(part, numbers, (lacking, refusal))
+            return self._texts_of_rows(part, numbers, (lacking, refusal), rendered)
 
         texts = []
         for start in range(0, len(numbers), _BLOCK):
             texts += texts_or_errors(render, numbers[start : start + _BLOCK], part.row(0), failed)
+            rendered.clear()
         return texts
 
     def _parts_of_row(self, part: _Part, number: int) -> list[Piece]:
@@ -232,16 +243,22 @@ class ChatRenderer:
         part: _Part,
         numbers: list[int],
         lacking: tuple[LeftOut, Refusal] | None = None,
+        rendered: dict[int, str] | None = None,
     ) -> list[str]:
         """Render rows by Jinja2; raise the error of the first row that fails.
 
-        What the texts lack is counted, unless `lacking` is None; what it refuses is an error.
+        What the texts lack is counted, unless `lacking` is None; what it refuses is an error. `rendered` keeps texts of
+        rows before one that fails, which are asked for again.
         """
         try:
             values = _values(part.rows, [part.start + number for number in numbers])
         except Exception:  # each row is converted alone, to find the one that fails
             values = [self._value(part, number) for number in numbers]
-        texts = [self._text_of_row(part, number, value) for number, value in zip(numbers, values, strict=True)]
+        by_row = {} if rendered is None else rendered
+        for number, value in zip(numbers, values, strict=True):
+            if number not in by_row:
+                by_row[number] = self._text_of_row(part, number, value)
+        texts = [by_row[number] for number in numbers]
         if lacking is not None:
             counts, refusal = LeftOut(), lacking[1]
             for number, value, text in zip(numbers, values, texts, strict=True):
@@ -291,6 +308,10 @@ class ChatRenderer:
             (value,) = _values(part.rows, [part.start + number])
         except RenderError as error:
             raise render_error(error.code, error.message, row, column) from None
+        except UnicodeDecodeError as error:
+            text = error.object.decode(errors="replace")
+            message = f"invalid UTF-8 at byte {error.start} of the value {excerpt(text)}"
+            raise render_error("invalid_utf8", message, row, column) from error
         except Exception as error:
             raise render_error("unconvertible_value", f"{type(error).__name__}: {error}", row, column) from error
         return value
@@ -333,7 +354,7 @@ class ChatRenderer:
     def _check(self, part: _Part, arrays: list[pa.Array], failed: dict[int, RenderError] | None) -> int:
         """Compare the first row of each new shape, and one row in some thousand, with Jinja2; return their number."""
         numbers = {pc.index(part.ids, pa.scalar(number, pa.uint32())).as_py() for number in part.new}
-        numbers.update(range(-part.row(0) % CHECKED_ONE_IN, len(part.ids), CHECKED_ONE_IN))
+        numbers.update(self.programs.rows_to_check(len(part.ids)))
         compiled = sorted(number for number in numbers if part.program(number).program is not None)
         compiled = [number for number in compiled if part.row(number) not in (failed or ())]
         render = partial(self._texts_of_rows, part)

@@ -298,11 +298,12 @@ class ConversationTexts:
             return None
         compiled.conversations += 1
         if compiled.is_trusted and compiled.conversations % CHECKED_ONE_IN:
-            return program.text(texts)
+            rendered = program.row(texts)
+            return None if rendered is None else rendered[0]
         expected = original(conversation)
-        text = program.text(texts)
-        if text is not None:
-            compiled.is_trusted = text == expected
+        rendered = program.row(texts)
+        if rendered is not None:
+            compiled.is_trusted = rendered[0] == expected
             if not compiled.is_trusted:
                 compiled.program = None
                 _logger.warning("a program differs from the chat template, which renders its shape from now on")

@@ -36,9 +36,10 @@ from promptpress._jinja.compiler.values import (
     kind,
 )
 from promptpress._jinja.reference import Reference
+from promptpress._jinja.run import CHECKED_ONE_IN
 from promptpress._jinja.traced_values import Origin, known_containers, plain, traced
 
-SLOTS = "slots"
+SLOTS = "promptpress:slots"
 """The only column of a shape's program: the texts of a conversation's slots."""
 OPEN_TOOLS, OPEN_ALL = 1, 2
 """Lists and dicts that are no single slots, for templates that look into them: tools and documents; or all."""
@@ -51,6 +52,8 @@ CHEAP_PROGRAMS = 64
 """The first shapes, which are compiled as soon as they occur again."""
 MAX_EXHAUSTED = 2
 """Shapes that may exceed the cost of compiling; after them, no more are compiled."""
+FEW_ROWS = 8
+"""Rows of a new shape that are worth no program yet: a template that renders a few conversations never needs one."""
 WORTHWHILE_ROWS = 16
 """Rows after which any shape is compiled: Jinja2 renders about as many in the time that compiling takes."""
 
@@ -301,6 +304,8 @@ class ShapePrograms:
         self._lock = threading.Lock()
         self._rows: dict[int, int] = {}
         self._programs: dict[int, ShapeProgram] = {}
+        self._numbers: dict[str, int] = {}
+        self.seen = 0
         self._exhausted = 0
         self.looks_inside = 0
         """The lists and dicts that the template looks into, so that none of them may be a single slot."""
@@ -316,25 +321,38 @@ class ShapePrograms:
         The numbers are None if all rows take the first program. `ids` has the shape of each row,
         `counts` the shapes that occur, each with its number of rows.
         """
+        is_known = sum(rows for _, rows in counts) == len(ids)
         with self._lock:
             new = []
             for number, rows in counts:
-                if self._wants_program(number, rows):
-                    self._programs[number] = program = self.compile(self.shapes.skeleton(number))
+                if self._wants_program(number, rows, is_known=is_known):
+                    skeleton = self.shapes.skeleton(number)
+                    self._programs[number] = program = self.compile(skeleton)
+                    self._numbers[skeleton] = number
                     self.looks_inside = max(self.looks_inside, program.wants_inside)
                     new.append(number)
             without = _LATER if len(self._programs) < MAX_PROGRAMS else _TOO_MANY
             without = _TOO_COSTLY if self.is_exhausted else without
-            programs = [self._programs.get(number, without) for number, _ in counts]
-        if sum(rows for _, rows in counts) == len(ids) and len(counts) == 1:
+            new_shape = _UNKNOWN if len(self._programs) < CHEAP_PROGRAMS else without
+            programs = [
+                self._programs.get(number, new_shape if self._rows[number] < FEW_ROWS else without)
+                for number, _ in counts
+            ]
+        if is_known and len(counts) == 1:
             return programs, None, new
         shapes = pa.array([number for number, _ in counts], pa.uint32())
         which = pc.fill_null(pc.index_in(ids, value_set=shapes), len(counts)).cast(pa.uint32())
         return [*programs, _UNKNOWN], which, new
 
-    def _wants_program(self, number: int, rows: int) -> bool:
-        """Count rows of a shape; return true if the shape is to be compiled now."""
+    def _wants_program(self, number: int, rows: int, *, is_known: bool) -> bool:
+        """Count rows of a shape; return true if the shape is to be compiled now.
+
+        `is_known` is true if all shapes of these rows have come before.
+        """
+        is_known = is_known or number in self._rows or self._settings.fallback == "refuse"
         self._rows[number] = total = self._rows.get(number, 0) + rows
+        if not is_known and rows < FEW_ROWS:
+            return False
         if number in self._programs or len(self._programs) >= MAX_PROGRAMS or self.is_exhausted:
             return False
         return len(self._programs) < CHEAP_PROGRAMS or total >= WORTHWHILE_ROWS
@@ -371,6 +389,23 @@ class ShapePrograms:
             return ShapeProgram(None, reasons, bails, wants_inside=wants_inside)
         origins = (*opened.origins, *compiled.program.origins[: program.origins])
         return ShapeProgram(program, compiled.program.reasons, bails, origins, wants_inside)
+
+    def of_skeleton(self, skeleton: str) -> tuple[int, ShapeProgram] | None:
+        """Return the number and the program of a shape that is compiled; None for any other."""
+        number = self._numbers.get(skeleton)
+        return None if number is None else (number, self._programs[number])
+
+    def count(self, number: int) -> None:
+        """Count a row of a shape that is compiled, which was rendered without a table."""
+        with self._lock:
+            self._rows[number] += 1
+            self.seen += 1
+
+    def rows_to_check(self, rows: int) -> range:
+        """Count the next rows; return the numbers of those that Jinja2 renders too."""
+        first = -self.seen % CHECKED_ONE_IN
+        self.seen += rows
+        return range(first, rows, CHECKED_ONE_IN)
 
     @property
     def is_exhausted(self) -> bool:
