@@ -21,6 +21,7 @@ from promptpress._arrow.python_values import to_pylist
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.template_engine import FailedRows, TemplateEngine
 from promptpress._errors.errors import did_you_mean, render_error, template_error
+from promptpress._errors.left_out import OF_ASSISTANTS, Kind
 from promptpress._jinja.chat.append_only import AppendOnly, append_only
 from promptpress._jinja.chat.arguments import LISTS
 from promptpress._jinja.chat.chat_renderer import ChatRenderer, starts_with_bos
@@ -90,7 +91,8 @@ class ChatEngine(TemplateEngine):
     ) -> None:
         super().__init__(strings, names)
         self.answer = answer
-        self._refused: frozenset[str] = frozenset()
+        self.refused: frozenset[Kind] = frozenset()
+        """The kinds of what no text may lack."""
         self.renderer = renderer
         self.column = column
         self.writes_chats = self.has_roles = True
@@ -126,7 +128,7 @@ class ChatEngine(TemplateEngine):
         return starts_with_bos(self.renderer)
 
     def refuse_left_out(self, codes: frozenset[str]) -> None:
-        self._refused = codes
+        self.refused = frozenset((code, OF_ASSISTANTS) for code in codes)
 
     @property
     def missing_tokens(self) -> list[str]:
@@ -142,9 +144,12 @@ class ChatEngine(TemplateEngine):
     def conversations(self, rows: pa.Table) -> list[list[dict[str, Any]] | None] | None:
         """Return the conversation of each row; None for one that can't be read, whose error rendering raises."""
         out: list[list[dict[str, Any]] | None] = []
-        rows = self._with_answers(rows, 0, {})
-        for value in to_pylist(conversations_as_texts(rows, self.column).column(0)):
+        failed: FailedRows = {}
+        rows = self._with_answers(rows, 0, failed)
+        for row, value in enumerate(to_pylist(conversations_as_texts(rows, self.column).column(0))):
             try:
+                if row in failed:
+                    raise ValueError("it has no answer")
                 out.append(normalised(conversation_of(value), self.renderer.settings.turn_rules))
             except (ValueError, TypeError, AttributeError):
                 out.append(None)
@@ -160,6 +165,17 @@ class ChatEngine(TemplateEngine):
         engine = self._changed(self._without_names, None)
         parts: list[Any] = list(engine.begin(RenderOptions(errors="column"), None).parts(table, 0))
         return [text for part in parts for text in part.prompts.to_pylist()]
+
+    @cached_property
+    def of_turns(self) -> tuple[ChatEngine, ChatEngine]:
+        """Engines of messages whose roles have their other names already: of texts, and of what asks for a turn."""
+        settings = replace(self.renderer.settings, roles={})
+
+        def asking(asks: bool) -> ChatEngine:
+            given = replace(settings, add_generation_prompt=asks)
+            return self._changed(self.renderer if given == self.renderer.settings else ChatRenderer(given), None)
+
+        return asking(False), asking(True)
 
     @cached_property
     def _without_names(self) -> ChatRenderer:
@@ -226,7 +242,7 @@ class ChatEngine(TemplateEngine):
     ) -> Iterator[Texts]:
         unanswered: FailedRows | None = None if failed is None else {}
         table = self._with_answers(table, first, unanswered)
-        yield from self.renderer.texts(table, self.column, first, self.strings, counts, failed, origins, self._refused)
+        yield from self.renderer.texts(table, self.column, first, self.strings, counts, failed, origins, self.refused)
         if failed is not None:
             failed |= unanswered or {}
         self.last_run = counts

@@ -28,22 +28,28 @@ _SCHEMA = pa.schema([("code", pa.string()), ("rows", pa.int64()), ("first_row", 
 Kind = tuple[str, str]
 """A code, and the place of what is left out."""
 
+OF_ASSISTANTS = "role 'assistant'"
+"""The end of the places of what assistants say."""
+
+LAST_TURN = "last turn, "
+"""The beginning of the places of what is part of a conversation's last message."""
+
 
 class LeftOut:
     """Counts the conversations whose prompts lack something, by what it is and where.
 
     Args:
-        refused: The codes of what an assistant says that no prompt may lack.
+        refused: The kinds of what an assistant says that no prompt may lack: their codes, and how their places end.
 
     """
 
-    def __init__(self, refused: frozenset[str] = frozenset()) -> None:
+    def __init__(self, refused: frozenset[Kind] = frozenset()) -> None:
         self._refused = refused
         self._rows: dict[Kind, tuple[int, list[int]]] = {}
 
     def refuses(self, kind: Kind) -> bool:
         """Return true if no prompt may lack what is of this kind."""
-        return kind[0] in self._refused and kind[1].endswith("role 'assistant'")
+        return any(kind[0] == code and kind[1].endswith(end) for code, end in self._refused)
 
     def add(self, kind: Kind, rows: int, first_rows: Iterable[int]) -> None:
         """Count rows that lack something; `first_rows` are the numbers of the first of them."""
@@ -60,6 +66,14 @@ class LeftOut:
         out = LeftOut()
         for kind, (rows, first_rows) in self._rows.items():
             out.add(kind, rows, map(row_number, first_rows))
+        return out
+
+    def of_last_turns(self) -> LeftOut:
+        """Return the same counts without those of what assistants have said in earlier turns."""
+        out = LeftOut()
+        for kind, (rows, first_rows) in self._rows.items():
+            if not kind[1].endswith(OF_ASSISTANTS) or kind[1].startswith(LAST_TURN):
+                out.add(kind, rows, first_rows)
         return out
 
     def items(self) -> list[tuple[Kind, int, list[int]]]:

@@ -16,7 +16,7 @@ import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
 from promptpress._core import RenderError
 from promptpress._errors.errors import close_names, did_you_mean, render_error
-from promptpress._errors.left_out import MAX_FIRST_ROWS, LeftOut
+from promptpress._errors.left_out import MAX_FIRST_ROWS, Kind, LeftOut
 from promptpress._jinja.chat.arguments import ALL, LISTS, RowArguments, arguments_of, filled_rows, refused
 from promptpress._jinja.chat.conversations import (
     ConversationRows,
@@ -130,12 +130,12 @@ class ChatRenderer:
         run: JinjaRun,
         failed: dict[int, RenderError] | None = None,
         origins: Origins | None = None,
-        refused: frozenset[str] = frozenset(),
+        refused: frozenset[Kind] = frozenset(),
     ) -> Iterator[Texts]:
         """Render a column of conversations; yield texts in order, with their spans if `origins` numbers them.
 
         `first_row` is the number of the table's first row among all. `failed` receives the error of each row that can't
-        be rendered, by its number among all; without it, the first error is raised. `refused` are codes of what
+        be rendered, by its number among all; without it, the first error is raised. `refused` are kinds of what
         assistants say: a row whose text lacks it is such an error.
         """
         most = sys.maxsize if refused else MAX_FIRST_ROWS
