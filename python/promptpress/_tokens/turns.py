@@ -510,12 +510,11 @@ class _TurnsRun(Run):
 
 
 def _add(rows: list[_Row], row: _Row) -> None:
-    """Add a row to those of a sample; the row before becomes part of it if its text is the beginning of the new one."""
-    before = rows[-1] if rows else None
-    if before is not None and before.text is not None and row.text is not None and row.text.startswith(before.text):
-        rows[-1] = row._replace(trained=_united([*before.trained, *row.trained]))
-    else:
-        rows.append(row)
+    """Add a row to those of a sample; the last one that has a text goes if the new text begins with its text."""
+    last = next((index for index in reversed(range(len(rows))) if rows[index].text is not None), None)
+    if last is not None and row.text is not None and row.text.startswith(rows[last].text or ""):
+        row = row._replace(trained=_united([*rows.pop(last).trained, *row.trained]))
+    rows.append(row)
 
 
 def _clipped(spans: Sequence[Span], begin: int, moved: int) -> list[Span]:
