@@ -131,7 +131,7 @@ def check_talks(
         spoken = [number for number, message in enumerate(messages) if message["role"] == "assistant"]
         of_sample = {row["turn"]: row for row in got if row["sample"] == sample}
         pending: list[int] = []
-        before = ""
+        before: str | None = None
         expected: list[tuple[int, str, list[int]]] = []
         for turn, number in enumerate(spoken):
             try:
@@ -149,7 +149,7 @@ def check_talks(
                 assert rendered[sample, turn]["error"], f"{name}: {error}"
                 counts["raised"] += 1
                 continue
-            if before and text.startswith(before):
+            if before is not None and text.startswith(before):
                 expected.pop()
             else:
                 pending = []
