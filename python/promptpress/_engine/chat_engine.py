@@ -25,7 +25,13 @@ from promptpress._errors.left_out import OF_ASSISTANTS, Kind
 from promptpress._jinja.chat.append_only import AppendOnly, append_only
 from promptpress._jinja.chat.arguments import LISTS
 from promptpress._jinja.chat.chat_renderer import ChatRenderer, starts_with_bos
-from promptpress._jinja.chat.conversations import conversation_of, conversations_as_texts, json_texts, normalised
+from promptpress._jinja.chat.conversations import (
+    COLUMN,
+    conversation_of,
+    conversations_as_texts,
+    json_texts,
+    normalised,
+)
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.run import JinjaRun, Origins, Texts
 from promptpress._jinja.undefined_names import guarded_names
@@ -57,6 +63,22 @@ def answer_texts(rows: pa.Table, column: str, first: int = 0) -> pa.ChunkedArray
     if not is_text(texts.type):
         texts = pa.chunked_array(_core.field_texts(answers), pa.large_string())
     return pc.if_else(rows.column(column).is_valid(), without_views(texts), None)
+
+
+PAIR = ("prompt", "completion")
+"""The columns of a conversation in two parts, of which the second one is trained."""
+
+
+def _messages_of(value: Any, role: str) -> list[Any]:
+    """Return the messages of a part of a conversation; a text that isn't the JSON of messages is what a role says."""
+    if not isinstance(value, str):
+        return conversation_of(value)
+    try:
+        messages = conversation_of(value) if value.lstrip().startswith("[") else []
+    except ValueError:
+        messages = []
+    are_messages = messages and all(isinstance(each, dict) and ("role" in each or "from" in each) for each in messages)
+    return messages if are_messages else [{"role": role, "content": value}]
 
 
 def _answered(conversation: Any, answer: str | None) -> str | None:
@@ -105,7 +127,7 @@ class ChatEngine(TemplateEngine):
     def columns_read(self, names: list[str]) -> list[str]:
         # What the template doesn't read is left out, which is counted.
         of_rows = self.renderer.argument_columns(names).values()
-        read = {self.column, *of_rows, *self.renderer.unread_columns(names)}
+        read = {self.column, *of_rows, *self.renderer.unread_columns(names), *(PAIR if self.has_pairs(names) else ())}
         return [name for name in names if name in read]
 
     @property
@@ -145,22 +167,51 @@ class ChatEngine(TemplateEngine):
         """Return the conversation of each row; None for one that can't be read, whose error rendering raises."""
         out: list[list[dict[str, Any]] | None] = []
         failed: FailedRows = {}
-        rows = self._with_answers(rows, 0, failed)
+        given = rows
+        rows = self._with_answers(self._with_conversations(rows, 0, failed), 0, failed)
         for row, value in enumerate(to_pylist(conversations_as_texts(rows, self.column).column(0))):
             try:
                 if row in failed:
-                    raise ValueError("it has no answer")
+                    raise ValueError("the row has an error")
                 out.append(normalised(conversation_of(value), self.renderer.settings.turn_rules))
             except (ValueError, TypeError, AttributeError):
                 out.append(None)
+        if self.has_pairs(given.column_names):
+            prompts = to_pylist(conversations_as_texts(given, PAIR[0]).column(0))
+            for conversation, prompt in zip(out, prompts, strict=True):
+                for message in (conversation or [])[: 0 if conversation is None else len(_messages_of(prompt, "user"))]:
+                    message["train"] = False
         return out
+
+    def has_pairs(self, names: Sequence[str]) -> bool:
+        """Return true if the columns of a table are prompts and completions in the place of conversations."""
+        return self.column == COLUMN and self.column not in names and set(PAIR) <= set(names)
+
+    def _with_conversations(self, rows: pa.Table, first: int, failed: FailedRows | None) -> pa.Table:
+        """Return rows whose prompts and completions are conversations; a row of which none can be made is an error."""
+        if not self.has_pairs(rows.column_names):
+            return rows
+        parts = [to_pylist(conversations_as_texts(rows, name).column(0)) for name in PAIR]
+        texts: list[str | None] = []
+        for row, (prompt, completion) in enumerate(zip(*parts, strict=True), first):
+            texts.append(None)
+            try:
+                messages = [*_messages_of(prompt, "user"), *_messages_of(completion, "assistant")]
+                (texts[-1],) = json_texts([messages]) or [None]
+            except ValueError as error:
+                refused = render_error("unconvertible_value", f"a prompt and its completion: {error}", row)
+                if failed is None:
+                    raise refused from error
+                failed[row] = refused
+        return rows.append_column(self.column, pa.chunked_array([pa.array(texts, pa.large_string())]))
 
     def texts_of(
         self, rows: pa.Table, numbers: Sequence[int], conversations: Sequence[list[dict[str, Any]]]
     ) -> list[str | None]:
         table = rows.take(pa.array(numbers, pa.int64()))
         column = pa.array([_json_of(conversation) for conversation in conversations], pa.large_string())
-        table = table.set_column(table.column_names.index(self.column), self.column, column)
+        others = [name for name in table.column_names if name != self.column]
+        table = table.select(others).append_column(self.column, column)
         # These conversations have their answers and the other names of roles already.
         engine = self._changed(self._without_names, None)
         parts: list[Any] = list(engine.begin(RenderOptions(errors="column"), None).parts(table, 0))
@@ -227,7 +278,7 @@ class ChatEngine(TemplateEngine):
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
         names = column_names(schema)
-        if self.column not in names:
+        if self.column not in names and not self.has_pairs(names):
             present = ", ".join(map(repr, names)) or "no columns"
             message = (
                 f"the table has no such column, which holds the conversations; it has {present}"
@@ -241,7 +292,7 @@ class ChatEngine(TemplateEngine):
         self, table: pa.Table, first: int, counts: JinjaRun, failed: FailedRows | None, origins: Origins | None
     ) -> Iterator[Texts]:
         unanswered: FailedRows | None = None if failed is None else {}
-        table = self._with_answers(table, first, unanswered)
+        table = self._with_answers(self._with_conversations(table, first, unanswered), first, unanswered)
         yield from self.renderer.texts(table, self.column, first, self.strings, counts, failed, origins, self.refused)
         if failed is not None:
             failed |= unanswered or {}

@@ -125,11 +125,11 @@ class TurnsEngine(ChatEngine):
         return hashlib.sha256(f"turns {super().fingerprint()}".encode()).hexdigest()
 
     def state(self) -> dict[str, Any]:
-        return {"given": self.given, "settings": self.settings, "added": self.added}
+        return {"given": self.given.state(), "settings": self.settings, "added": self.added}
 
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> TurnsEngine:
-        return cls(**state)
+        return cls(ChatEngine.of_state(state["given"]), state["settings"], state["added"])
 
 
 class TurnsRenderer(StreamRenderer[TurnsEngine]):
@@ -155,6 +155,17 @@ class TurnsRenderer(StreamRenderer[TurnsEngine]):
         return self._engine.fingerprint()
 
 
+def numbered_turns(messages: Sequence[Mapping[str, Any]]) -> dict[int, int]:
+    """Return the numbers of an assistant's turns, keyed by those of the messages; untrained messages are left out.
+
+    >>> numbered_turns([{"role": "assistant", "weight": 0}, {"role": "user"}, {"role": "assistant"}])
+    {2: 1}
+
+    """
+    spoken = [number for number, message in enumerate(messages) if message.get("role") in ASSISTANTS]
+    return {number: turn for turn, number in enumerate(spoken) if is_trained(messages[number])}
+
+
 class _Talk:
     """A conversation with the numbers of the messages that have a row, and the JSON of its messages."""
 
@@ -162,9 +173,7 @@ class _Talk:
         self.row = row
         self.messages = messages or []
         self.is_read = messages is not None
-        spoken = [number for number, message in enumerate(self.messages) if message.get("role") in ASSISTANTS]
-        self.turns = {number: turn for turn, number in enumerate(spoken) if is_trained(self.messages[number])}
-        self.trains_all = len(self.turns) == len(spoken)
+        self.turns = numbered_turns(self.messages)
         (self._whole,) = json_texts([self.messages]) or [None]
         is_plain = self._whole is not None and self._whole.startswith("[")
         self._items = [json.dumps(message) for message in json.loads(self._whole or "")] if is_plain else None
@@ -248,7 +257,8 @@ class _TurnsRun(Run):
             self._samples = table.slice(start, _SAMPLES)
             self._samples_before = first + start
             conversations = self._engine.conversations(self._samples) or []
-            talks, size = [], 0
+            talks: list[_Talk] = []
+            size = 0
             for row, messages in enumerate(conversations):
                 talk = _Talk(row, messages)
                 if talks and size + talk.bytes > _BYTES and not single:
@@ -277,7 +287,7 @@ class _TurnsRun(Run):
         texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
         spans = None
         if self._detail is not None:
-            kind = self._engine.spans_type(self._samples.schema, self._detail)
+            kind: Any = self._engine.spans_type(self._samples.schema, self._detail)
             names = [field.name for field in kind.value_type]
             lists = [row.spans and [{name: span[name] for name in names} for span in row.spans] for _, row in numbered]
             spans = pa.array(lists, kind)
@@ -305,7 +315,12 @@ class _TurnsRun(Run):
         Conversations of which that isn't known, or that have an error, are left out.
         """
         engine, mask = self._engine, self._engine.mask
-        growing = [talk for talk in talks if talk.turns and (talk.trains_all or mask != "generation")]
+        # The last turn has the highest number: all are trained if there are as many.
+        growing = [
+            talk
+            for talk in talks
+            if talk.turns and (mask != "generation" or len(talk.turns) == max(talk.turns.values()) + 1)
+        ]
         requests = [_Request(talk, max(talk.turns)) for talk in growing] if engine.is_append_only else []
         while requests:
             texts = self._rendered(engine.whole_engine, requests, has_spans=self._needs_spans, collects=True)
