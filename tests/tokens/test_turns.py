@@ -67,11 +67,14 @@ def tokens(chat: pp.ChatTemplate, rows: Any, **arguments: Any) -> pa.Table:
         return chat.tokenize(rows, small_tokenizer(), turns="each", **arguments)
 
 
-@pytest.mark.parametrize("mask", ["assistant", "assistant+end", "assistant+turn", "generation"])
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize(
+    ("name", "mask"),
+    [
+        *((name, mask) for name in SOURCES for mask in ("assistant", "assistant+end", "assistant+turn")),
+        ("has generation blocks", "generation"),
+    ],
+)
 def test_the_short_way_gives_what_the_long_way_gives(name: str, mask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    if mask == "generation" and "{% generation %}" not in SOURCES[name]:
-        pytest.skip("no generation blocks")
     rng = random.Random(f"{name} {mask}")
     chat = pp.ChatTemplate(SOURCES[name])
     rows = [{"messages": talk(rng)} for _ in range(part_of(120))]
@@ -121,17 +124,28 @@ def test_a_template_that_drops_reasoning_gives_a_row_for_each_turn() -> None:
     # A generation prompt that stands in the template for good makes no difference.
     assert texts(THINKING, add_generation_prompt=True) == rows
     table = tokens(pp.ChatTemplate(THINKING), [{"messages": TALK}], mask="assistant+end", reasoning=True)
-    said = ["<think>One more.</think>2.<|im_end|>", "<think>Two more.</think>4.<|im_end|>"]
-    assert [trained(row) for row in table.to_pylist()] == said
+    answers = ["<think>One more.</think>2.<|im_end|>", "<think>Two more.</think>4.<|im_end|>"]
+    assert [trained(row) for row in table.to_pylist()] == answers
 
 
-def test_a_turn_begins_as_the_model_is_asked() -> None:
+def test_a_turn_begins_with_the_generation_prompt() -> None:
     plain = [{key: message[key] for key in ("role", "content")} for message in TALK]
-    asked = HEAD.replace("assistant", "model")
+    first = HEAD.replace("assistant", "model")
     second = f"{HEAD}2.{NEXT}"[: -len("assistant\n")] + "model\n"
-    assert texts(SOURCES["asks otherwise"], plain) == [(0, f"{asked}2.{END}"), (1, f"{second}4.{END}")]
+    assert texts(SOURCES["asks otherwise"], plain) == [(0, f"{first}2.{END}"), (1, f"{second}4.{END}")]
     table = tokens(pp.ChatTemplate(SOURCES["asks otherwise"]), [{"messages": TALK}], mask="assistant+end")
     assert [trained(row) for row in table.to_pylist()] == ["2.<|im_end|>", "4.<|im_end|>"]
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_spans_have_no_gaps(name: str) -> None:
+    chat = pp.ChatTemplate(SOURCES[name])
+    for row in chat.render([{"messages": TALK}], turns="each", spans="detailed").to_pylist():
+        assert [span["start"] for span in row["spans"]] == [0, *(span["end"] for span in row["spans"][:-1])]
+        assert row["spans"][-1]["end"] == len(row["prompt"].encode())
+        written = [row["prompt"].encode()[span["start"] : span["end"]].decode() for span in row["spans"]]
+        contents = [text for text, span in zip(written, row["spans"], strict=True) if span["path"] == "content"]
+        assert contents == [message["content"] for message in TALK[: 2 * row["turn"] + 2]]
 
 
 def test_rows_that_begin_the_next_one_are_part_of_it() -> None:
@@ -243,10 +257,10 @@ def test_completions_are_trained(turns: Any) -> None:
         assert trained(row) == (completion if isinstance(completion, str) else "4.") + "<|im_end|>"
         prompt = pair["prompt"]
         messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
-        said = completion if isinstance(completion, list) else [{"role": "assistant", "content": completion}]
+        answer = completion if isinstance(completion, list) else [{"role": "assistant", "content": completion}]
         assert (
             row["input_ids"]
-            == chat.tokenize([{"messages": messages + said}], small_tokenizer())["input_ids"][0].as_py()
+            == chat.tokenize([{"messages": messages + answer}], small_tokenizer())["input_ids"][0].as_py()
         )
     rows = [PAIRS[0], {"prompt": "1+1?", "completion": None}]
     with pytest.raises(pp.RenderError, match="row 1: a prompt and its completion: it is null"):

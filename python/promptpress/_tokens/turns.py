@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
-from promptpress._arrow.columns import LAYOUTS
+from promptpress._arrow.columns import LAYOUTS, one_array
 from promptpress._core import RenderError
 from promptpress._engine.chat_engine import ChatEngine
 from promptpress._engine.options import RenderOptions
@@ -28,11 +27,11 @@ from promptpress._errors.errors import (
 )
 from promptpress._errors.left_out import LAST_TURN, LeftOut
 from promptpress._jinja.chat.arguments import LISTS
-from promptpress._jinja.chat.conversations import json_texts
 from promptpress._jinja.run import JinjaRun
-from promptpress._tokens.masks import ASSISTANTS, Span, is_trained
+from promptpress._tokens.masks import Span
 from promptpress._tokens.settings import TokenSettings
-from promptpress._tokens.trained import Messages, TrainedStretches
+from promptpress._tokens.trained import TrainedStretches
+from promptpress._tokens.turn_requests import RenderedTurns, Talk, TurnRequest, TurnRow, add_row, clipped
 
 _SAMPLES = 4096
 """Samples that are read together."""
@@ -40,13 +39,10 @@ _SAMPLES = 4096
 _BYTES = 1 << 24
 """About so many bytes of messages are rendered together, where each turn has those before it."""
 
-_LAST_SPANS = 8
-"""The spans at the end of a text that are looked at first for what the last message is."""
-
 _MAX_FIRST = 3
 """The samples without a turn that a warning names."""
 
-_SAID = TokenSettings(mask="assistant+end", reasoning=True)
+_ANSWERS = TokenSettings(mask="assistant+end", reasoning=True)
 """The settings by which the place is found where an answer begins."""
 
 
@@ -74,14 +70,14 @@ class TurnsEngine(ChatEngine):
         self.settings = settings
         self.added = added
         self.warnings, self.reports_runs = given.warnings, given.reports_runs
-        texts, asking = given.of_turns
+        texts, prompts = given.of_turns
         # Each has counts and refusals of its own.
-        self.whole_engine, self.texts_engine, self.asking_engine = copy(texts), copy(texts), copy(asking)
+        self.whole_engine, self.texts_engine, self.prompts_engine = copy(texts), copy(texts), copy(prompts)
         self.closes_conversations = True
         self.mask = None if settings is None else settings.mask
         self.marked_engine = self.texts_engine.marked() if self.mask == "generation" else None
-        self.trained = TrainedStretches(self.texts_engine, settings or _SAID, added)
-        self.said = TrainedStretches(self.texts_engine, _SAID, ())
+        self.trained = TrainedStretches(self.texts_engine, settings or _ANSWERS, added)
+        self.answers = TrainedStretches(self.texts_engine, _ANSWERS, ())
 
     @classmethod
     def of(cls, engine: TableEngine, settings: TokenSettings | None = None, added: Collection[str] = ()) -> TurnsEngine:
@@ -94,17 +90,22 @@ class TurnsEngine(ChatEngine):
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
         return [pa.field(self.names.get("turn", "turn"), pa.int64()), *super().request_fields(schema)]
 
+    def array(self, texts: list[str | None]) -> pa.Array:
+        """Return texts in the layout of the output."""
+        array = pa.array(texts, LAYOUTS[self.strings])
+        return one_array(array.chunks, self.column) if isinstance(array, pa.ChunkedArray) else array
+
     @property
     def is_append_only(self) -> bool:
         """True if each row of a conversation is the beginning of its last one, as far as that is known beforehand."""
         proven = self.given.append_only
-        asked = proven.generation_prompt
+        of_prompt = proven.generation_prompt
         has_others = set(self.chat_settings.argument_columns or ()) - set(LISTS)
-        return proven.answer == "always" and asked is not None and asked.example is None and not has_others
+        return proven.answer == "always" and of_prompt is not None and of_prompt.example is None and not has_others
 
     def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> Run:  # noqa: ARG002
         self.whole_engine.refused = self.refused
-        self.texts_engine.refused = frozenset((code, LAST_TURN + place) for code, place in self.refused)
+        self.texts_engine.refused = frozenset((code, LAST_TURN + end) for code, end in self.refused)
         return _TurnsRun(self, options, first)
 
     def ended(self, run: Run, *, is_batch: bool = False) -> None:
@@ -155,86 +156,6 @@ class TurnsRenderer(StreamRenderer[TurnsEngine]):
         return self._engine.fingerprint()
 
 
-def numbered_turns(messages: Sequence[Mapping[str, Any]]) -> dict[int, int]:
-    """Return the numbers of an assistant's turns, keyed by those of the messages; untrained messages are left out.
-
-    >>> numbered_turns([{"role": "assistant", "weight": 0}, {"role": "user"}, {"role": "assistant"}])
-    {2: 1}
-
-    """
-    spoken = [number for number, message in enumerate(messages) if message.get("role") in ASSISTANTS]
-    return {number: turn for turn, number in enumerate(spoken) if is_trained(messages[number])}
-
-
-class _Talk:
-    """A conversation with the numbers of the messages that have a row, and the JSON of its messages."""
-
-    def __init__(self, row: int, messages: Messages | None) -> None:
-        self.row = row
-        self.messages = messages or []
-        self.is_read = messages is not None
-        self.turns = numbered_turns(self.messages)
-        (self._whole,) = json_texts([self.messages]) or [None]
-        is_plain = self._whole is not None and self._whole.startswith("[")
-        self._items = [json.dumps(message) for message in json.loads(self._whole or "")] if is_plain else None
-        self.bytes = len(self._whole or "") * (1 + len(self.turns))
-
-    def json(self, count: int) -> str | None:
-        """Return the first messages as JSON."""
-        if self._items is not None:
-            return f"[{', '.join(self._items[:count])}]"
-        return (json_texts([self.messages[:count]]) or [None])[0]
-
-
-class _Request(NamedTuple):
-    """A turn of a conversation: the conversation, and the number of the assistant's message."""
-
-    talk: _Talk
-    number: int
-
-    @property
-    def begun(self) -> Messages:
-        """The conversation up to the turn, with it."""
-        return self.talk.messages[: self.number + 1]
-
-
-class _Rendered(NamedTuple):
-    """The texts of requests, with their spans if these were asked for, and errors by the requests' numbers."""
-
-    texts: list[str | None]
-    spans: pa.Array | None
-    errors: dict[int, str]
-    counts: JinjaRun
-
-    def all_spans(self, request: int) -> list[dict[str, Any]]:
-        """Return the spans of a text."""
-        assert self.spans is not None
-        spans: list[dict[str, Any]] = self.spans[request].as_py() or []
-        return spans
-
-    def last_spans(self, request: int, number: int) -> list[dict[str, Any]]:
-        """Return the spans at the end of a text that begin after those of all messages but one."""
-        assert self.spans is not None
-        spans = self.spans[request].values
-        count = _LAST_SPANS
-        while True:
-            last = spans.slice(max(0, len(spans) - count)).to_pylist() if spans is not None else []
-            others = [place for place, span in enumerate(last) if span["message"] not in (None, number)]
-            if others or spans is None or count >= len(spans):
-                return last[others[-1] + 1 :] if others else last
-            count *= 4
-
-
-class _Row(NamedTuple):
-    """A row of the output, by the number of its turn; its text is None if there is an error."""
-
-    turn: int | None
-    text: str | None
-    trained: list[Span]
-    spans: list[dict[str, Any]] | None = None
-    error: str | None = None
-
-
 class _TurnsRun(Run):
     def __init__(self, engine: TurnsEngine, options: RenderOptions, first: int) -> None:
         super().__init__(first)
@@ -243,6 +164,8 @@ class _TurnsRun(Run):
         self._detail = options.span_detail
         self._samples = pa.table({})
         self._samples_before = first
+        settings = engine.settings
+        self._has_spans = self._detail is not None or (settings is not None and settings.has_assistants)
         self.counts = JinjaRun(lacking=self.lacking)
         self.silent = 0
         """The number of samples without a turn."""
@@ -254,13 +177,11 @@ class _TurnsRun(Run):
 
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[TurnsPart]:
         for start in range(0, max(table.num_rows, 1), _SAMPLES):
-            self._samples = table.slice(start, _SAMPLES)
-            self._samples_before = first + start
-            conversations = self._engine.conversations(self._samples) or []
-            talks: list[_Talk] = []
+            self._samples, self._samples_before = table.slice(start, _SAMPLES), first + start
+            talks: list[Talk] = []
             size = 0
-            for row, messages in enumerate(conversations):
-                talk = _Talk(row, messages)
+            for row, messages in enumerate(self._engine.conversations(self._samples) or []):
+                talk = Talk(row, messages)
                 if talks and size + talk.bytes > _BYTES and not single:
                     yield self._part(talks)
                     talks, size = [], 0
@@ -268,23 +189,18 @@ class _TurnsRun(Run):
                 size += talk.bytes
             yield self._part(talks)
 
-    def _part(self, talks: list[_Talk]) -> TurnsPart:
+    def _part(self, talks: list[Talk]) -> TurnsPart:
         """Return the rows of consecutive conversations."""
         first = self._samples_before
         silent = [first + talk.row for talk in talks if talk.is_read and not talk.turns]
         self.silent += len(silent)
         self.first_silent += silent[: _MAX_FIRST - len(self.first_silent)]
         rows = self._whole(talks)
-        rest = [talk for talk in talks if talk.turns and talk.row not in rows]
-        requests = [_Request(talk, number) for talk in rest for number in talk.turns]
-        for request, row in zip(requests, self._each(requests), strict=True):
-            _add(rows.setdefault(request.talk.row, []), row)
-        for talk in talks:
-            if not talk.is_read:
-                rows[talk.row] = [self._unreadable(talk.row)]
+        requests = [TurnRequest(talk, number) for talk in talks if talk.row not in rows for number in talk.turns]
+        for request, row in self._each(requests):
+            add_row(rows.setdefault(request.talk.row, []), row)
+        rows |= {talk.row: [self._unreadable(talk.row)] for talk in talks if not talk.is_read}
         numbered = [(talk.row, row) for talk in talks for row in rows.get(talk.row, ())]
-        texts = pa.array([row.text for _, row in numbered], LAYOUTS[self._engine.strings])
-        texts = texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
         spans = None
         if self._detail is not None:
             kind: Any = self._engine.spans_type(self._samples.schema, self._detail)
@@ -294,7 +210,7 @@ class _TurnsRun(Run):
         return TurnsPart(
             first + talks[0].row if talks else first,
             len(talks),
-            texts,
+            self._engine.array([row.text for _, row in numbered]),
             pa.array([row.error for _, row in numbered], pa.string()) if self._collects else None,
             turns=pa.array([row.turn for _, row in numbered], pa.int64()),
             samples=pa.array([first + number for number, _ in numbered], pa.int64()),
@@ -302,121 +218,82 @@ class _TurnsRun(Run):
             trained=None if self._engine.mask is None else [row.trained for _, row in numbered],
         )
 
-    def _unreadable(self, row: int) -> _Row:
+    def _unreadable(self, row: int) -> TurnRow:
         """Return the row of a conversation that can't be read; raise its error if errors aren't collected."""
         options = RenderOptions(errors="column" if self._collects else "raise")
         run, first = self._engine.given.begin(options, None), self._samples_before + row
-        parts: list[Any] = list(run.parts(self._samples.slice(row, 1), first))
-        return _Row(None, None, [], error=parts[0].errors[0].as_py() if self._collects else None)
+        (part,) = run.parts(self._samples.slice(row, 1), first)
+        errors: Any = part.errors
+        return TurnRow(None, None, [], error=errors[0].as_py() if self._collects else None)
 
-    def _whole(self, talks: Sequence[_Talk]) -> dict[int, list[_Row]]:
+    def _whole(self, talks: Sequence[Talk]) -> dict[int, list[TurnRow]]:
         """Return the rows of conversations whose texts only grow: the text up to the last turn has all turns.
 
         Conversations of which that isn't known, or that have an error, are left out.
         """
         engine, mask = self._engine, self._engine.mask
-        # The last turn has the highest number: all are trained if there are as many.
-        growing = [
-            talk
-            for talk in talks
-            if talk.turns and (mask != "generation" or len(talk.turns) == max(talk.turns.values()) + 1)
-        ]
-        requests = [_Request(talk, max(talk.turns)) for talk in growing] if engine.is_append_only else []
+        requests = [TurnRequest(talk, max(talk.turns)) for talk in talks if talk.turns and engine.is_append_only]
+        if mask == "generation":  # its blocks are those of untrained turns, too
+            requests = [request for request in requests if request.turn + 1 == len(request.talk.turns)]
         while requests:
-            texts = self._rendered(engine.whole_engine, requests, has_spans=self._needs_spans, collects=True)
-            asked = self._asked(requests, collects=True)
+            texts = self._rendered(engine.whole_engine, requests, has_spans=self._has_spans, collects=True)
+            prompts = self._prompts(requests, collects=True)
             errors: dict[int, RenderError] = {}
             trained = self._trained(requests, texts, errors, is_whole=True)
-            bad = {
-                row for row, text in enumerate(texts.texts) if text is None or not text.startswith(asked[0][row] or "")
-            }
-            bad |= errors.keys() | asked[1].keys()
+            failed = errors.keys() | texts.errors.keys() | prompts.errors.keys() | _with_other_headers(texts, prompts)
             if mask == "assistant+turn":
                 # Within a longer text, what follows the end of a turn would be the beginning of the next one.
-                unclosed = self._trained(requests, texts, {}, is_whole=True, is_closed=False)
-                bad |= {row for row, (one, other) in enumerate(zip(trained, unclosed, strict=True)) if one != other}
-            if not bad:
-                self._count(texts.counts, requests, is_whole=True)
-                return {
-                    request.talk.row: [
-                        _Row(
-                            request.talk.turns[request.number], texts.texts[row], trained[row], self._spans(texts, row)
-                        )
-                    ]
-                    for row, request in enumerate(requests)
-                }
-            requests = [request for row, request in enumerate(requests) if row not in bad]
+                open_ended = self._trained(requests, texts, {}, is_whole=True, is_closed=False)
+                failed |= {row for row, stretches in enumerate(trained) if stretches != open_ended[row]}
+            if not failed:
+                self._count(texts.counts, requests)
+                rows = [self._row(request, texts, row, trained) for row, request in enumerate(requests)]
+                return {request.talk.row: [row] for request, row in zip(requests, rows, strict=True)}
+            requests = [request for row, request in enumerate(requests) if row not in failed]
         return {}
 
-    def _each(self, requests: list[_Request]) -> Iterator[_Row]:
-        """Yield the row of each request, before rows are merged."""
+    def _each(self, requests: list[TurnRequest]) -> Iterator[tuple[TurnRequest, TurnRow]]:
+        """Yield each request with its row, before rows are merged."""
         if not requests:
             return
-        engine = self._engine
-        texts = self._rendered(engine.texts_engine, requests, has_spans=self._needs_spans)
-        self._count(texts.counts, requests)
-        asked, of_asked = self._asked(requests)
-        of_texts = of_asked | texts.errors
-        unlike = [
-            row
-            for row, text in enumerate(texts.texts)
-            if row not in of_texts and not (text or "").startswith(asked[row] or "")
-        ]
+        texts = self._rendered(self._engine.texts_engine, requests, has_spans=self._has_spans)
+        self._count(texts.counts, requests, is_each=True)
+        prompts = self._prompts(requests)
         errors: dict[int, RenderError] = {}
-        begins = self._begins([requests[row] for row in unlike], unlike, errors)
+        begins = self._begins(requests, sorted(_with_other_headers(texts, prompts)), errors)
         trained = self._trained(requests, texts, errors)
-        prompts = self._prompt_spans([requests[row] for row in unlike])
         for row, request in enumerate(requests):
-            turn = request.talk.turns[request.number]
             if row in errors and not self._collects:
-                message = f"turn {turn}: {errors[row].message}"
+                message = f"turn {request.turn}: {errors[row].message}"
                 raise render_error(errors[row].code, message, self._number(request), errors[row].column)
-            error = of_texts.get(row) or (row_error_text(errors[row]) if row in errors else None)
-            text = texts.texts[row]
-            if error is not None or text is None:
-                yield _Row(turn, None, [], error=error)
+            error = prompts.errors.get(row, texts.errors.get(row))
+            error = row_error_text(errors[row]) if error is None and row in errors else error
+            if error is not None:
+                yield request, TurnRow(request.turn, None, [], error=error)
                 continue
-            prompt, spans = (asked[row] or "").encode(), self._spans(texts, row)
-            if row not in begins:
-                yield _Row(turn, text, _clipped(trained[row], len(prompt), 0), spans)
-                continue
-            begin = begins[row]
-            moved = len(prompt) - begin
-            joined = prompt.decode() + text.encode()[begin:].decode()
-            if spans is not None:
-                of_prompt = next(prompts)
-                spans = [*of_prompt, *_moved_spans(spans, begin, moved)]
-            yield _Row(turn, joined, _clipped(trained[row], begin, moved), spans)
+            prompt = (prompts.texts[row] or "").encode()
+            of_text = self._row(request, texts, row, trained)
+            if row in begins:
+                yield request, of_text.after_prompt(prompt, begins[row], prompts.all_spans(row))
+            else:
+                yield request, of_text._replace(trained=clipped(trained[row], len(prompt)))
 
-    @property
-    def _needs_spans(self) -> bool:
-        settings = self._engine.settings
-        return self._detail is not None or (settings is not None and settings.has_assistants)
+    def _row(self, request: TurnRequest, texts: RenderedTurns, row: int, trained: Sequence[list[Span]]) -> TurnRow:
+        """Return the row of a text as it is."""
+        spans = None if self._detail is None else texts.all_spans(row)
+        return TurnRow(request.turn, texts.texts[row], trained[row], spans)
 
-    def _spans(self, texts: _Rendered, row: int) -> list[dict[str, Any]] | None:
-        return None if self._detail is None else texts.all_spans(row)
-
-    def _prompt_spans(self, requests: list[_Request]) -> Iterator[list[dict[str, Any]]]:
-        """Yield the spans of what asks for turns, if spans are asked for."""
-        if self._detail is None or not requests:
-            return
-        asked = self._rendered(self._engine.asking_engine, requests, is_asking=True, has_spans=True)
-        yield from (asked.all_spans(row) for row in range(len(requests)))
-
-    def _begins(self, requests: list[_Request], rows: list[int], errors: dict[int, RenderError]) -> dict[int, int]:
-        """Return the first bytes of what assistants say in texts that don't begin with what asks for the turn.
-
-        The keys are numbers of `rows`, and so are those of `errors`, which gets the requests of which that isn't known.
-        """
-        if not requests:
+    def _begins(self, requests: list[TurnRequest], rows: list[int], errors: dict[int, RenderError]) -> dict[int, int]:
+        """Return the first bytes of what assistants say in the texts of some rows; others get an error."""
+        chosen = [requests[row] for row in rows]
+        if not chosen:
             return {}
-        texts = self._rendered(self._engine.texts_engine, requests, has_spans=True)
+        texts = self._rendered(self._engine.texts_engine, chosen, has_spans=True)
         failed: dict[int, RenderError] = {}
-        tails = [texts.last_spans(row, request.number) for row, request in enumerate(requests)]
-        said, hidden = self._found(self._engine.said, requests, texts.texts, tails, failed)
+        stretches, hidden = self._stretches(self._engine.answers, chosen, texts, failed)
         begins = {}
-        for row, request in enumerate(requests):
-            starts = [start for start, _ in (*said[row], *hidden[row].values())]
+        for row, request in enumerate(chosen):
+            starts = [start for start, _ in (*stretches[row], *hidden[row].values())]
             if starts:
                 begins[rows[row]] = min(starts)
             elif row not in failed:
@@ -425,28 +302,10 @@ class _TurnsRun(Run):
         errors |= {rows[row]: error for row, error in failed.items()}
         return begins
 
-    def _found(
-        self,
-        stretches: TrainedStretches,
-        requests: list[_Request],
-        texts: list[str | None],
-        spans: list[list[dict[str, Any]]],
-        errors: dict[int, RenderError],
-        *,
-        is_whole: bool = False,
-        is_closed: bool | None = None,
-    ) -> tuple[list[list[Span]], list[dict[int, Span]]]:
-        """Return the stretches that assistants say in the last turns of texts, or in all; and those of hidden turns."""
-        begun = [request.begun for request in requests]
-        numbers = None if is_whole else [request.number for request in requests]
-        rows = [request.talk.row for request in requests]
-        hidden = stretches.hidden(texts, spans, begun, self._samples, errors, rows=rows, numbers=numbers)
-        return stretches.of_prompts(texts, spans, begun, hidden, errors, is_closed=is_closed), hidden
-
     def _trained(
         self,
-        requests: list[_Request],
-        texts: _Rendered,
+        requests: list[TurnRequest],
+        texts: RenderedTurns,
         errors: dict[int, RenderError],
         *,
         is_whole: bool = False,
@@ -459,96 +318,87 @@ class _TurnsRun(Run):
         if engine.marked_engine is not None:
             marked = self._rendered(engine.marked_engine, requests, collects=True)
             return engine.trained.of_marked(texts.texts, marked.texts, errors)
-        spans = [
-            texts.all_spans(row) if is_whole else texts.last_spans(row, request.number)
-            for row, request in enumerate(requests)
-        ]
-        of = (requests, texts.texts, spans, errors)
-        return self._found(engine.trained, *of, is_whole=is_whole, is_closed=is_closed)[0]
+        return self._stretches(engine.trained, requests, texts, errors, is_whole=is_whole, is_closed=is_closed)[0]
 
-    def _asked(
-        self, requests: list[_Request], *, collects: bool = False
-    ) -> tuple[dict[int, str | None], dict[int, str]]:
-        """Return the texts that ask for turns, and the errors, by the numbers of the requests.
+    def _stretches(
+        self,
+        finder: TrainedStretches,
+        requests: list[TurnRequest],
+        texts: RenderedTurns,
+        errors: dict[int, RenderError],
+        *,
+        is_whole: bool = False,
+        is_closed: bool | None = None,
+    ) -> tuple[list[list[Span]], list[dict[int, Span]]]:
+        """Return the stretches that assistants say in the last turns of texts, or in all; and those of hidden turns."""
+        numbered = list(enumerate(requests))
+        spans = [texts.all_spans(row) if is_whole else texts.last_spans(row, each.number) for row, each in numbered]
+        messages = [request.begun for request in requests]
+        rows = [request.talk.row for request in requests]
+        numbers = None if is_whole else [request.number for request in requests]
+        hidden = finder.hidden(texts.texts, spans, messages, self._samples, errors, rows=rows, numbers=numbers)
+        return finder.of_prompts(texts.texts, spans, messages, hidden, errors, is_closed=is_closed), hidden
 
-        Nobody asks for the first message of a conversation, so there is no such text.
-        """
+    def _prompts(self, requests: list[TurnRequest], *, collects: bool = False) -> RenderedTurns:
+        """Return the texts that ask for turns; it is empty for the first message of a conversation."""
         rows = [row for row, request in enumerate(requests) if request.number]
         of_rows = [requests[row] for row in rows]
-        asked = self._rendered(self._engine.asking_engine, of_rows, is_asking=True, collects=collects)
-        texts: dict[int, str | None] = dict.fromkeys(range(len(requests)))
-        texts |= dict(zip(rows, asked.texts, strict=True))
-        return texts, {rows[row]: error for row, error in asked.errors.items()}
+        options = {"is_prompt": True, "has_spans": self._detail is not None, "collects": collects}
+        rendered = self._rendered(self._engine.prompts_engine, of_rows, **options)
+        texts: list[str | None] = [""] * len(requests)
+        spans: list[Any] = [None] * len(requests)
+        for index, row in enumerate(rows):
+            texts[row] = rendered.texts[index]
+            spans[row] = rendered.spans[index] if rendered.spans else None
+        return RenderedTurns(texts, spans, {rows[row]: text for row, text in rendered.errors.items()}, rendered.counts)
 
     def _rendered(
         self,
         engine: ChatEngine,
-        requests: list[_Request],
+        requests: list[TurnRequest],
         *,
-        is_asking: bool = False,
+        is_prompt: bool = False,
         has_spans: bool = False,
         collects: bool = False,
-    ) -> _Rendered:
-        """Render conversations up to turns, without the turns themselves if the text asks for them."""
+    ) -> RenderedTurns:
+        """Render conversations up to turns; a prompt is without the turn itself."""
         collects = collects or self._collects
-        names = [name for name in engine.columns_read(self._samples.column_names) if name != engine.column]
-        rows = pa.array([request.talk.row for request in requests], pa.int64())
-        messages = [request.talk.json(request.number + (not is_asking)) for request in requests]
+        messages = [request.talk.json(request.number + (not is_prompt)) for request in requests]
         table = pa.table({engine.column: pa.array(messages, pa.large_string())})
-        for name in names:
-            table = table.append_column(self._samples.schema.field(name), self._samples.column(name).take(rows))
+        rows = pa.array([request.talk.row for request in requests], pa.int64())
+        for name in engine.columns_read(self._samples.column_names):
+            if name in self._samples.column_names and name != engine.column:
+                table = table.append_column(self._samples.schema.field(name), self._samples.column(name).take(rows))
         options = RenderOptions(errors="column" if collects else "raise", spans="detailed" if has_spans else False)
-        run = engine.begin(options, None)
         try:
-            parts: list[Any] = list(run.parts(table, 0))
+            parts: list[Any] = list(engine.begin(options, None).parts(table, 0))
         except RenderError as error:
             if error.row is None:
                 raise
             request = requests[error.row]
-            message = f"turn {request.talk.turns[request.number]}: {error.message}"
+            message = f"turn {request.turn}: {error.message}"
             raise render_error(error.code, message, self._number(request), error.column) from error.__cause__
         texts = [text for part in parts for text in part.prompts.to_pylist()]
         of_rows = [error for part in parts for error in part.errors.to_pylist()] if collects else []
-        spans = pa.concat_arrays([part.spans for part in parts]) if has_spans else None
+        spans = [of_row for part in parts for of_row in part.spans] if has_spans else []
         errors = {row: error for row, error in enumerate(of_rows) if error is not None}
-        return _Rendered(texts, spans, errors, engine.last_run or JinjaRun())
+        return RenderedTurns(texts, spans, errors, engine.last_run or JinjaRun())
 
-    def _number(self, request: _Request) -> int:
+    def _number(self, request: TurnRequest) -> int:
         """Return the number of a request's sample in the run."""
         return self._samples_before + request.talk.row
 
-    def _count(self, counts: JinjaRun, requests: Sequence[_Request], *, is_whole: bool = False) -> None:
+    def _count(self, counts: JinjaRun, requests: Sequence[TurnRequest], *, is_each: bool = False) -> None:
         """Add the counts of the texts of requests."""
         self.counts.add(replace(counts, lacking=LeftOut()))
-        lacking = counts.lacking if is_whole else counts.lacking.of_last_turns()
+        lacking = counts.lacking.of_last_turns() if is_each else counts.lacking
         self.lacking.add_all(lacking.renumbered(lambda row: self._number(requests[row])))
 
 
-def _add(rows: list[_Row], row: _Row) -> None:
-    """Add a row to those of a sample; the last one that has a text goes if the new text begins with its text."""
-    last = next((index for index in reversed(range(len(rows))) if rows[index].text is not None), None)
-    if last is not None and row.text is not None and row.text.startswith(rows[last].text or ""):
-        row = row._replace(trained=_united([*rows.pop(last).trained, *row.trained]))
-    rows.append(row)
-
-
-def _clipped(spans: Sequence[Span], begin: int, moved: int) -> list[Span]:
-    """Return the parts of stretches from a byte on, with other positions."""
-    return [(max(start, begin) + moved, end + moved) for start, end in spans if end > begin]
-
-
-def _moved_spans(spans: Sequence[Mapping[str, Any]], begin: int, moved: int) -> Iterator[dict[str, Any]]:
-    for span in spans:
-        if span["end"] > begin:
-            yield {**span, "start": max(span["start"], begin) + moved, "end": span["end"] + moved}
-
-
-def _united(spans: list[Span]) -> list[Span]:
-    """Return stretches in order, with those that overlap as one."""
-    out: list[Span] = []
-    for start, end in sorted(spans):
-        if out and start < out[-1][1]:
-            out[-1] = (out[-1][0], max(end, out[-1][1]))
-        else:
-            out.append((start, end))
-    return out
+def _with_other_headers(texts: RenderedTurns, prompts: RenderedTurns) -> set[int]:
+    """Return the numbers of the texts that don't begin with what asks for their turns."""
+    return {
+        row
+        for row, (text, prompt) in enumerate(zip(texts.texts, prompts.texts, strict=True))
+        if text is not None and prompt is not None and not text.startswith(prompt)
+    }

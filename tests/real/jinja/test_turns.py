@@ -12,7 +12,7 @@ import random
 from collections import Counter
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import promptpress as pp
 import pytest
@@ -57,19 +57,11 @@ def talk(rng: random.Random, turns: int, kind: str) -> Talk:
     return messages
 
 
-class Turn(NamedTuple):
-    """A row as transformers gives it: its text, and the pieces of it that the assistant says, none if it raises."""
-
-    number: int
-    text: str
-    said: list[str]
-
-
-def said(message: Part, *, reasons: bool) -> list[str]:
+def answer_texts(message: Part) -> list[str]:
     """The texts of an answer, in the order in which templates write them."""
     calls = message.get("tool_calls")
     return [
-        *([message["reasoning_content"]] if reasons and "reasoning_content" in message else []),
+        *([message["reasoning_content"]] if "reasoning_content" in message else []),
         *([calls[0]["function"]["arguments"]["city"]] if calls else [message["content"]]),
     ]
 
@@ -95,7 +87,7 @@ class Model:
         prompt = self.text(messages[:number], asks=True) if number else ""
         if text.startswith(prompt):
             return text, ""
-        first = min((text.rindex(part) for part in said(messages[number], reasons=True) if part in text), default=-1)
+        first = min((text.rindex(part) for part in answer_texts(messages[number]) if part in text), default=-1)
         return prompt + text[first:], prompt
 
 
@@ -117,7 +109,7 @@ def check(lines: list[Any], talks_of: Any) -> Counter[str]:
     return counts
 
 
-def check_talks(
+def check_talks(  # noqa: PLR0917 - what is compared comes first
     model: Model,
     chat: pp.ChatTemplate,
     talks: list[Talk],
@@ -139,15 +131,15 @@ def check_talks(
                 if prompt:
                     text = checked(chat, messages[: number + 1], text, prompt, name)
                     counts["other header"] += 1
-            except RefusedError:
-                counts["refused"] += 1
-                assert rendered[sample, turn]["error"], name
-                continue
             except AssertionError:
                 raise
             except Exception as error:
-                assert rendered[sample, turn]["error"], f"{name}: {error}"
-                counts["raised"] += 1
+                why = f"{name}: {error}"
+                counts["refused" if isinstance(error, RefusedError) else "raised"] += 1
+            else:
+                why = ""
+            if why:
+                assert rendered[sample, turn]["error"], why
                 continue
             if before is not None and text.startswith(before):
                 expected.pop()
@@ -195,7 +187,9 @@ def checked(chat: pp.ChatTemplate, messages: Talk, text: str, prompt: str, name:
     return str(row["prompt"])
 
 
-def check_mask(data: bytes, row: Part, answers: list[Part], messages: Talk, counts: Counter[str], name: str) -> None:
+def check_mask(  # noqa: PLR0917 - what is compared comes first
+    data: bytes, row: Part, answers: list[Part], messages: Talk, counts: Counter[str], name: str
+) -> None:
     stretches: list[list[int]] = []
     for offset, is_trained in zip(row["offsets"], row["assistant_masks"], strict=True):
         if is_trained and stretches and offset["start"] <= stretches[-1][1]:
@@ -203,7 +197,7 @@ def check_mask(data: bytes, row: Part, answers: list[Part], messages: Talk, coun
         elif is_trained:
             stretches.append([offset["start"], offset["end"]])
     trained = "\n".join(data[start:end].decode(errors="replace") for start, end in stretches)
-    wanted = [part for answer in answers for part in said(answer, reasons=True)]
+    wanted = [part for answer in answers for part in answer_texts(answer)]
     written = [part for part in wanted if part in data.decode()]
     for part in written:
         assert part in trained, (name, part, trained)
@@ -215,7 +209,7 @@ def check_mask(data: bytes, row: Part, answers: list[Part], messages: Talk, coun
 
 def of_any(message: Part) -> list[str]:
     if message["role"] == "assistant":
-        return said(message, reasons=True)
+        return answer_texts(message)
     return [message["content"]]
 
 
