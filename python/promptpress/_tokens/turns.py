@@ -264,8 +264,7 @@ class _TurnsRun(Run):
         trained = self._trained(requests, texts, errors)
         for row, request in enumerate(requests):
             if row in errors and not self._collects:
-                message = f"turn {request.turn}: {errors[row].message}"
-                raise render_error(errors[row].code, message, self._number(request), errors[row].column)
+                raise self._of_turn(errors[row], request)
             error = prompts.errors.get(row, texts.errors.get(row))
             error = row_error_text(errors[row]) if error is None and row in errors else error
             if error is not None:
@@ -375,14 +374,16 @@ class _TurnsRun(Run):
         except RenderError as error:
             if error.row is None:
                 raise
-            request = requests[error.row]
-            message = f"turn {request.turn}: {error.message}"
-            raise render_error(error.code, message, self._number(request), error.column) from error.__cause__
+            raise self._of_turn(error, requests[error.row]) from error.__cause__
         texts = [text for part in parts for text in part.prompts.to_pylist()]
         of_rows = [error for part in parts for error in part.errors.to_pylist()] if collects else []
         spans = [of_row for part in parts for of_row in part.spans] if has_spans else []
         errors = {row: error for row, error in enumerate(of_rows) if error is not None}
         return RenderedTurns(texts, spans, errors, engine.last_run or JinjaRun())
+
+    def _of_turn(self, error: RenderError, request: TurnRequest) -> RenderError:
+        """Return the error of a turn, with the row of its sample."""
+        return render_error(error.code, f"turn {request.turn}: {error.message}", self._number(request), error.column)
 
     def _number(self, request: TurnRequest) -> int:
         """Return the number of a request's sample in the run."""
