@@ -269,6 +269,14 @@ def test_completions_are_trained(turns: Any) -> None:
     assert len(table) == 1
 
 
+def test_the_template_sees_the_messages_of_pairs_alone() -> None:
+    chat = pp.ChatTemplate("{% for m in messages %}{{ m | tojson }}\n{% endfor %}")
+    rows = [{"prompt": TALK[:3], "completion": TALK[3:4]}]
+    expected = chat.render([{"messages": TALK[:4]}])["prompt"].to_pylist()
+    assert chat.render(rows)["prompt"].to_pylist() == expected
+    assert chat.render(rows, turns="each")["prompt"].to_pylist() == expected
+
+
 def test_preferences() -> None:
     chat = pp.ChatTemplate(CHATML)
     tokenizer = small_tokenizer()

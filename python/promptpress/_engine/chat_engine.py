@@ -183,6 +183,12 @@ class ChatEngine(TemplateEngine):
                     message["train"] = False
         return out
 
+    def as_written(self, messages: list[dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+        """Return messages of `conversations` as a template sees them: without the key that untrained prompts have."""
+        if not self.has_pairs(names):
+            return messages
+        return [{key: value for key, value in message.items() if key != "train"} for message in messages]
+
     def has_pairs(self, names: Sequence[str]) -> bool:
         """Return true if the columns of a table are prompts and completions in the place of conversations."""
         return self.column == COLUMN and self.column not in names and set(PAIR) <= set(names)
@@ -209,6 +215,7 @@ class ChatEngine(TemplateEngine):
         self, rows: pa.Table, numbers: Sequence[int], conversations: Sequence[list[dict[str, Any]]]
     ) -> list[str | None]:
         table = rows.take(pa.array(numbers, pa.int64()))
+        conversations = [self.as_written(conversation, rows.column_names) for conversation in conversations]
         column = pa.array([_json_of(conversation) for conversation in conversations], pa.large_string())
         others = [name for name in table.column_names if name != self.column]
         table = table.select(others).append_column(self.column, column)

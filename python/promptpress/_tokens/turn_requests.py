@@ -27,23 +27,24 @@ def numbered_turns(messages: Sequence[Mapping[str, Any]]) -> dict[int, int]:
 
 
 class Talk:
-    """A conversation with the numbers of the messages that have a row, and the JSON of its messages."""
+    """A conversation with the numbers of the messages that have a row, and the JSON of its messages as written."""
 
-    def __init__(self, row: int, messages: Messages | None) -> None:
+    def __init__(self, row: int, messages: Messages | None, written: Messages) -> None:
         self.row = row
         self.messages = messages or []
         self.is_read = messages is not None
         self.turns = numbered_turns(self.messages)
-        (self._whole,) = json_texts([self.messages]) or [None]
-        is_plain = self._whole is not None and self._whole.startswith("[")
-        self._items = [json.dumps(message) for message in json.loads(self._whole or "")] if is_plain else None
-        self.bytes = len(self._whole or "") * (1 + len(self.turns))
+        self._written = written
+        (whole,) = json_texts([written]) or [None]
+        is_plain = whole is not None and whole.startswith("[")
+        self._items = [json.dumps(message) for message in json.loads(whole or "")] if is_plain else None
+        self.bytes = len(whole or "") * (1 + len(self.turns))
 
     def json(self, count: int) -> str | None:
         """Return the first messages as JSON."""
         if self._items is not None:
             return f"[{', '.join(self._items[:count])}]"
-        return (json_texts([self.messages[:count]]) or [None])[0]
+        return (json_texts([self._written[:count]]) or [None])[0]
 
 
 class TurnRequest(NamedTuple):

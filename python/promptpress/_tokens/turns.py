@@ -181,7 +181,8 @@ class _TurnsRun(Run):
             talks: list[Talk] = []
             size = 0
             for row, messages in enumerate(self._engine.conversations(self._samples) or []):
-                talk = Talk(row, messages)
+                written = messages and self._engine.as_written(messages, self._samples.column_names)
+                talk = Talk(row, messages, written or [])
                 if talks and size + talk.bytes > _BYTES and not single:
                     yield self._part(talks)
                     talks, size = [], 0
