@@ -113,8 +113,8 @@ class ChatEngine(TemplateEngine):
     ) -> None:
         super().__init__(strings, names)
         self.answer = answer
-        self.refused: frozenset[Kind] = frozenset()
-        """The kinds of what no text may lack."""
+        self.refused: frozenset[Kind] | None = frozenset()
+        """The kinds of what no text may lack; None: what texts lack isn't counted."""
         self.renderer = renderer
         self.column = column
         self.writes_chats = self.has_roles = True

@@ -73,9 +73,12 @@ class TurnsEngine(ChatEngine):
         texts, prompts = given.of_turns
         # Each has counts and refusals of its own.
         self.whole_engine, self.texts_engine, self.prompts_engine = copy(texts), copy(texts), copy(prompts)
+        self.prompts_engine.refused = None
         self.closes_conversations = True
         self.mask = None if settings is None else settings.mask
         self.marked_engine = self.texts_engine.marked() if self.mask == "generation" else None
+        if self.marked_engine is not None:
+            self.marked_engine.refused = None
         self.trained = TrainedStretches(self.texts_engine, settings or _ANSWERS, added)
         self.answers = TrainedStretches(self.texts_engine, _ANSWERS, ())
 
@@ -105,7 +108,7 @@ class TurnsEngine(ChatEngine):
 
     def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> Run:  # noqa: ARG002
         self.whole_engine.refused = self.refused
-        self.texts_engine.refused = frozenset((code, LAST_TURN + end) for code, end in self.refused)
+        self.texts_engine.refused = frozenset((code, LAST_TURN + end) for code, end in self.refused or ())
         return _TurnsRun(self, options, first)
 
     def ended(self, run: Run, *, is_batch: bool = False) -> None:

@@ -130,13 +130,14 @@ class ChatRenderer:
         run: JinjaRun,
         failed: dict[int, RenderError] | None = None,
         origins: Origins | None = None,
-        refused: frozenset[Kind] = frozenset(),
+        refused: frozenset[Kind] | None = frozenset(),
     ) -> Iterator[Texts]:
         """Render a column of conversations; yield texts in order, with their spans if `origins` numbers them.
 
         `first_row` is the number of the table's first row among all. `failed` receives the error of each row that can't
         be rendered, by its number among all; without it, the first error is raised. `refused` are kinds of what
-        assistants say: a row whose text lacks it is such an error.
+        assistants say: a row whose text lacks it is such an error. If it is None, what texts lack
+        isn't looked for in rows that no program renders.
         """
         most = sys.maxsize if refused else MAX_FIRST_ROWS
         columns = self.argument_columns([name for name in table.column_names if name != column])
@@ -147,8 +148,8 @@ class ChatRenderer:
                 count = min(SLICE_ROWS, len(rows.chunk) - start)
                 part, slots = self._read(rows, start, count)
                 programs = [program.program for program in part.programs]
-                lacking = LeftOut(refused)
-                reference = partial(self._by_jinja2, part, failed, lacking)
+                lacking = LeftOut(refused or frozenset())
+                reference = partial(self._by_jinja2, part, failed, None if refused is None else lacking)
                 slot_table = pa.table({SLOTS: slots})
                 arrays, bails, counts, doubtful = _core.render_jinja(
                     programs, part.which, slot_table, strings, reference, most
@@ -158,7 +159,7 @@ class ChatRenderer:
                     part.row(row): left_out_error(kind, part.row(row), column)
                     for row, kind in self._kinds.refused(counts, lacking)
                 }
-                for number in doubtful:
+                for number in doubtful if refused is not None else ():
                     try:
                         self._count_lacking(part, number, self._value(part, number), None, lacking)
                     except RenderError as error:
@@ -194,7 +195,7 @@ class ChatRenderer:
         self,
         part: _Part,
         failed: dict[int, RenderError] | None,
-        lacking: LeftOut,
+        lacking: LeftOut | None,
         numbers: list[int],
     ) -> list[str]:
         def render(numbers: list[int]) -> list[str]:
