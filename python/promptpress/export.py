@@ -14,6 +14,7 @@ from promptpress_workbench.export.batch_files import litellm_batch, openai_batch
 from promptpress_workbench.export.chat_tables import datasets, ray_rows
 from promptpress_workbench.export.conversations import alpaca, messages_json, sharegpt
 from promptpress_workbench.export.join_results import join
+from promptpress_workbench.export.preference_tokens import trl_preference_tokens
 from promptpress_workbench.export.streams import Written
 from promptpress_workbench.export.token_tables import axolotl_tokens, ray_tokens, sglang_tokens, trl_tokens, vllm_tokens
 from promptpress_workbench.export.trl_files import preference, prompt_completion
@@ -35,6 +36,7 @@ __all__ = [
     "ray_tokens",
     "sglang_tokens",
     "sharegpt",
+    "trl_preference_tokens",
     "trl_tokens",
     "vllm_batch",
     "vllm_tokens",

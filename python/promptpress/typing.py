@@ -54,6 +54,7 @@ __all__ = [
     "Template",
     "Tokens",
     "Truncation",
+    "Turns",
     "Unknown",
 ]
 
@@ -246,6 +247,9 @@ SpanDetail: TypeAlias = bool | Literal["detailed"]
 
 Truncation: TypeAlias = Literal["refuse", "left", "right", "middle"]
 """A choice of what becomes of a request with too many tokens, either an error or a cut, and where that is."""
+
+Turns: TypeAlias = Literal["all", "each"]
+"""A choice between a row for a conversation and a row for each turn of an assistant."""
 
 Substitution: TypeAlias = Literal["harness", "single_pass"]
 """Whether values are looked into for placeholders."""

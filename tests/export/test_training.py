@@ -282,7 +282,11 @@ def test_the_command_writes_each_form_of_training_data(
 
 def test_python_and_the_help_have_all_forms() -> None:
     functions = {form.load().__name__.removesuffix("_batches") for form in EXPORTS.values()}
-    assert functions == {name.removesuffix("_rows") for name in export.__all__} - {"Written", "join"}
+    assert functions == {name.removesuffix("_rows") for name in export.__all__} - {
+        "Written",
+        "join",
+        "trl_preference_tokens",
+    }
     assert all(f"  {name} " in COMMANDS["export"].more for name in EXPORTS)
 
 

@@ -44,7 +44,7 @@ PUBLIC = {
     "promptpress.export": (
         *("Written", "alpaca", "datasets", "join", "litellm_batch", "messages_json", "openai_batch", "preference"),
         *("prompt_completion", "ray_rows", "sharegpt", "vllm_batch"),
-        *("axolotl_tokens", "ray_tokens", "sglang_tokens", "trl_tokens", "vllm_tokens"),
+        *("axolotl_tokens", "ray_tokens", "sglang_tokens", "trl_preference_tokens", "trl_tokens", "vllm_tokens"),
     ),
     "promptpress.lm_eval": ("backend", "disable", "enable", "requests", "tokenize"),
     "promptpress.opencompass": (
@@ -80,6 +80,7 @@ PUBLIC = {
             "Template",
             "Tokens",
             "Truncation",
+            "Turns",
             "Unknown",
         ),
         *("Message", "Request"),

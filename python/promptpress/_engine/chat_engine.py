@@ -23,10 +23,17 @@ from promptpress._engine.options import RenderOptions
 from promptpress._engine.rendering import Part, Run
 from promptpress._engine.template_engine import FailedRows, TemplateEngine
 from promptpress._errors.errors import did_you_mean, render_error, template_error
+from promptpress._errors.left_out import OF_ASSISTANTS, Kind
 from promptpress._jinja.chat.append_only import AppendOnly, append_only
 from promptpress._jinja.chat.arguments import LISTS
 from promptpress._jinja.chat.chat_renderer import ChatRenderer, starts_with_bos
-from promptpress._jinja.chat.conversations import conversation_of, conversations_as_texts, json_texts, normalised
+from promptpress._jinja.chat.conversations import (
+    COLUMN,
+    conversation_of,
+    conversations_as_texts,
+    json_texts,
+    normalised,
+)
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.run import JinjaRun, Origins, Texts
 from promptpress._jinja.undefined_names import guarded_names
@@ -59,6 +66,22 @@ def answer_texts(rows: pa.Table, column: str, first: int = 0) -> pa.ChunkedArray
     if not is_text(texts.type):
         texts = pa.chunked_array(_core.field_texts(answers), pa.large_string())
     return pc.if_else(rows.column(column).is_valid(), without_views(texts), None)
+
+
+PAIR = ("prompt", "completion")
+"""The columns of a conversation in two parts, of which the second one is trained."""
+
+
+def _messages_of(value: Any, role: str) -> list[Any]:
+    """Return the messages of a part of a conversation; a text that isn't the JSON of messages is what a role says."""
+    if not isinstance(value, str):
+        return conversation_of(value)
+    try:
+        messages = conversation_of(value) if value.lstrip().startswith("[") else []
+    except ValueError:
+        messages = []
+    are_messages = messages and all(isinstance(each, dict) and ("role" in each or "from" in each) for each in messages)
+    return messages if are_messages else [{"role": role, "content": value}]
 
 
 def _answered(conversation: Any, answer: str | None) -> str | None:
@@ -108,7 +131,8 @@ class ChatEngine(TemplateEngine):
     ) -> None:
         super().__init__(strings, names)
         self.answer = answer
-        self._refused: frozenset[str] = frozenset()
+        self.refused: frozenset[Kind] | None = frozenset()
+        """The kinds of what no text may lack; None: what texts lack isn't counted."""
         self.renderer = renderer
         self.column = column
         self._one_row = pa.table({column: pa.nulls(1)})
@@ -122,7 +146,8 @@ class ChatEngine(TemplateEngine):
     def columns_read(self, names: list[str]) -> list[str]:
         # What the template doesn't read is left out, which is counted.
         of_rows = self.renderer.argument_columns(names).values()
-        read = {self.column, *of_rows, *self.renderer.unread_columns(names, self.column)}
+        pair = PAIR if self.has_pairs(names) else ()
+        read = {self.column, *of_rows, *self.renderer.unread_columns(names, self.column), *pair}
         return [name for name in names if name in read]
 
     @property
@@ -145,7 +170,7 @@ class ChatEngine(TemplateEngine):
         return starts_with_bos(self.renderer)
 
     def refuse_left_out(self, codes: frozenset[str]) -> None:
-        self._refused = codes
+        self.refused = frozenset((code, OF_ASSISTANTS) for code in codes)
 
     @property
     def missing_tokens(self) -> list[str]:
@@ -161,13 +186,50 @@ class ChatEngine(TemplateEngine):
     def conversations(self, rows: pa.Table) -> list[list[dict[str, Any]] | None] | None:
         """Return the conversation of each row; None for one that can't be read, whose error rendering raises."""
         out: list[list[dict[str, Any]] | None] = []
-        rows = self._with_answers(rows, 0, {})
-        for value in to_pylist(conversations_as_texts(rows, self.column).column(0)):
+        failed: FailedRows = {}
+        given = rows
+        rows = self._with_answers(self._with_conversations(rows, 0, failed), 0, failed)
+        for row, value in enumerate(to_pylist(conversations_as_texts(rows, self.column).column(0))):
             try:
+                if row in failed:
+                    raise ValueError("the row has an error")
                 out.append(normalised(conversation_of(value), self.renderer.settings.turn_rules))
             except (ValueError, TypeError, AttributeError):
                 out.append(None)
+        if self.has_pairs(given.column_names):
+            prompts = to_pylist(conversations_as_texts(given, PAIR[0]).column(0))
+            for conversation, prompt in zip(out, prompts, strict=True):
+                for message in (conversation or [])[: 0 if conversation is None else len(_messages_of(prompt, "user"))]:
+                    message["train"] = False
         return out
+
+    def as_written(self, messages: list[dict[str, Any]], names: Sequence[str]) -> list[dict[str, Any]]:
+        """Return messages of `conversations` as a template sees them: without the key that untrained prompts have."""
+        if not self.has_pairs(names):
+            return messages
+        return [{key: value for key, value in message.items() if key != "train"} for message in messages]
+
+    def has_pairs(self, names: Sequence[str]) -> bool:
+        """Return true if the columns of a table are prompts and completions in the place of conversations."""
+        return self.column == COLUMN and self.column not in names and set(PAIR) <= set(names)
+
+    def _with_conversations(self, rows: pa.Table, first: int, failed: FailedRows | None) -> pa.Table:
+        """Return rows whose prompts and completions are conversations; a row of which none can be made is an error."""
+        if not self.has_pairs(rows.column_names):
+            return rows
+        parts = [to_pylist(conversations_as_texts(rows, name).column(0)) for name in PAIR]
+        texts: list[str | None] = []
+        for row, (prompt, completion) in enumerate(zip(*parts, strict=True), first):
+            texts.append(None)
+            try:
+                messages = [*_messages_of(prompt, "user"), *_messages_of(completion, "assistant")]
+                (texts[-1],) = json_texts([messages]) or [None]
+            except ValueError as error:
+                refused = render_error("unconvertible_value", f"a prompt and its completion: {error}", row)
+                if failed is None:
+                    raise refused from error
+                failed[row] = refused
+        return rows.append_column(self.column, pa.chunked_array([pa.array(texts, pa.large_string())]))
 
     def texts_of(
         self, rows: pa.Table, numbers: Sequence[int], conversations: Sequence[list[dict[str, Any]]]
@@ -175,6 +237,7 @@ class ChatEngine(TemplateEngine):
         taken = pa.array(numbers, pa.int64())
         of_rows = rows.select([name for name in self.columns_read(rows.column_names) if name != self.column])
         columns = [pa.chunked_array(take_rows(column, taken), column.type) for column in of_rows.columns]
+        conversations = [self.as_written(conversation, rows.column_names) for conversation in conversations]
         given = pa.array([_json_of(conversation) for conversation in conversations], pa.large_string())
         schema = of_rows.schema.append(pa.field(self.column, given.type))
         table = pa.Table.from_arrays([*columns, given], schema=schema)
@@ -182,6 +245,17 @@ class ChatEngine(TemplateEngine):
         engine = self._changed(self._without_names, None)
         parts: list[Any] = list(engine.begin(RenderOptions(errors="column"), None).parts(table, 0))
         return [text for part in parts for text in part.prompts.to_pylist()]
+
+    @cached_property
+    def of_turns(self) -> tuple[ChatEngine, ChatEngine]:
+        """Engines of messages whose roles have their other names already: of texts, and of what asks for a turn."""
+        settings = replace(self.renderer.settings, roles={})
+
+        def asking(asks: bool) -> ChatEngine:
+            given = replace(settings, add_generation_prompt=asks, refuse=() if asks else settings.refuse)
+            return self._changed(self.renderer if given == self.renderer.settings else ChatRenderer(given), None)
+
+        return asking(False), asking(True)
 
     @cached_property
     def _without_names(self) -> ChatRenderer:
@@ -242,7 +316,7 @@ class ChatEngine(TemplateEngine):
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
         names = column_names(schema)
-        if self.column not in names:
+        if self.column not in names and not self.has_pairs(names):
             present = ", ".join(map(repr, names)) or "no columns"
             message = (
                 f"the table has no such column, which holds the conversations; it has {present}"
@@ -256,14 +330,14 @@ class ChatEngine(TemplateEngine):
         self, table: pa.Table, first: int, counts: JinjaRun, failed: FailedRows | None, origins: Origins | None
     ) -> Iterator[Texts]:
         unanswered: FailedRows | None = None if failed is None else {}
-        table = self._with_answers(table, first, unanswered)
-        yield from self.renderer.texts(table, self.column, first, self.strings, counts, failed, origins, self._refused)
+        table = self._with_answers(self._with_conversations(table, first, unanswered), first, unanswered)
+        yield from self.renderer.texts(table, self.column, first, self.strings, counts, failed, origins, self.refused)
         if failed is not None:
             failed |= unanswered or {}
         self.last_run = counts
 
     def begin_single(self, samples: Any) -> tuple[pa.Table, Run] | None:
-        if type(samples) is not list or len(samples) != 1 or self.answer is not None or self._refused:
+        if type(samples) is not list or len(samples) != 1 or self.answer is not None or self.refused != frozenset():
             return None
         (row,) = samples
         if type(row) is not dict or len(row) != 1 or self.column not in row:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import get_args
 
 import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow.core_tables import column_names
 from promptpress._errors.errors import did_you_mean, render_error
-from promptpress.typing import KeptColumns, RequestOrder, RowPolicy, SpanDetail
+from promptpress.typing import KeptColumns, RequestOrder, RowPolicy, SpanDetail, Turns
 
 ALL = "all"
 """The value of `keep` that keeps all columns."""
@@ -19,7 +20,7 @@ ERRORS = ("raise", "column", "skip")
 """All that may become of a row that can't be rendered."""
 
 INDEX = "sample"
-"""The name of the index of requests that are in another order than the samples, if no other is given."""
+"""The name of the index of requests that are in another order than the samples or of turns, if no other is given."""
 
 SHARED = ("prefix_group", "shared_bytes")
 """The usual names of the columns that say how much requests have in common."""
@@ -98,9 +99,10 @@ class RenderOptions:
             null and adds a column of errors; `"skip"` leaves it out.
         order: `"prefix"` puts requests with equal beginnings together; None keeps the order of the samples.
         shared: True for columns of the group of each request and of the bytes that it shares with the one before.
+        turns: `"each"`: a request for each turn of an assistant; `"all"`: a conversation is one.
 
-    >>> RenderOptions.of(["id"], index="row")
-    RenderOptions(keep=('id',), index='row', hashes=False, spans=False, errors='raise', order=None, shared=False)
+    >>> RenderOptions.of(["id"], index="row").kept
+    ('id',)
 
     """
 
@@ -111,6 +113,7 @@ class RenderOptions:
     errors: RowPolicy = "raise"
     order: RequestOrder | None = None
     shared: bool = False
+    turns: Turns = "all"
 
     @classmethod
     def of(
@@ -123,8 +126,9 @@ class RenderOptions:
         errors: RowPolicy = "raise",
         order: RequestOrder | None = None,
         shared: bool = False,
+        turns: Turns = "all",
     ) -> RenderOptions:
-        """Take what a user gave: the arguments are those of the class; with an order there always is an index.
+        """Take what a user gave: the arguments are those of the class; with an order or turns there always is an index.
 
         Raises:
             TypeError: If an argument is something else, or `shared` is given without an order.
@@ -140,13 +144,16 @@ class RenderOptions:
             raise TypeError(f"order: expected 'prefix' or None, found {order!r}")
         if not isinstance(shared, bool):
             raise TypeError(f"shared: expected True or False, found {shared!r}")
+        if turns not in get_args(Turns):
+            raise TypeError(f"turns: expected {' or '.join(map(repr, get_args(Turns)))}, found {turns!r}")
         if shared and order is None:
             raise TypeError("shared: the columns are those of requests in prefix order; add order='prefix'")
-        if not (hashes or spans or index is not None or order) and keep == () and errors == "raise":
+        has_index = index is not None or order is not None or turns == "each"
+        if not (hashes or spans or has_index) and keep == () and errors == "raise":
             return _PROMPTS_ALONE
-        if order is not None and index is None:
-            index = INDEX
-        return cls(None if keep == ALL else tuple(names_of(keep)), index, hashes, spans, errors, order, shared)
+        index = INDEX if index is None and has_index else index
+        kept = None if keep == ALL else tuple(names_of(keep))
+        return cls(kept, index, hashes, spans, errors, order, shared, turns)
 
     def of_schema(self, schema: pa.Schema) -> RenderOptions:
         """Return the options with the names of all columns, if all are kept."""

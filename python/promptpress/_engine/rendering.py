@@ -95,6 +95,11 @@ class Run(ABC):
         """True if the requests are messages written as JSON, whose hash is the messages'."""
         return False
 
+    @property
+    def conversations(self) -> int:
+        """The number of requests of the samples so far."""
+        return self.samples * self.times
+
     @abstractmethod
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[RenderedRows | Part]:
         """Render the next samples.

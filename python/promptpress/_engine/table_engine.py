@@ -277,7 +277,7 @@ class TableEngine(ABC):
         """Say what is to be said when a run has ended: that there was nothing to render, or what was left out."""
         if self.reports_runs and not is_batch:
             warn_of_no_rows(run.first + run.samples)
-        text = run.lacking.renumbered(self._row_number_in(run)).warning(run.samples * run.times)
+        text = run.lacking.renumbered(self._row_number_in(run)).warning(run.conversations)
         if text and self.reports_runs and not (is_batch and self._has_told_left_out):
             self._has_told_left_out = True
             warnings.warn(text, LeftOutWarning, stacklevel=callers_level())

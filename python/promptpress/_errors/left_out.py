@@ -33,17 +33,23 @@ _SCHEMA = pa.schema([("code", pa.string()), ("rows", pa.int64()), ("first_row", 
 Kind = tuple[str, str]
 """A code, and the place of what is left out."""
 
+OF_ASSISTANTS = "role 'assistant'"
+"""The end of the places of what assistants say."""
+
+LAST_TURN = "last turn, "
+"""The beginning of the places of what is part of a conversation's last message."""
+
 
 class Refusal(NamedTuple):
     """The codes of what no prompt may lack, and of what it may not lack of an assistant."""
 
     codes: frozenset[str] = frozenset()
-    of_assistants: frozenset[str] = frozenset()
+    kinds: frozenset[Kind] = frozenset()
+    """The codes of what is refused at some places, and how these places end."""
 
     def refuses(self, kind: Kind) -> bool:
         """Return true if no prompt may lack what is of this kind."""
-        is_of_assistant = kind[1].endswith("role 'assistant'")
-        return kind[0] in self.codes or (is_of_assistant and kind[0] in self.of_assistants)
+        return kind[0] in self.codes or any(kind[0] == code and kind[1].endswith(end) for code, end in self.kinds)
 
     def error(self, kind: Kind, row: int, column: str) -> RenderError:
         """Make the error of a row whose prompt lacks what is refused."""
@@ -73,6 +79,14 @@ class LeftOut:
         out = LeftOut()
         for kind, (rows, first_rows) in self._rows.items():
             out.add(kind, rows, map(row_number, first_rows))
+        return out
+
+    def of_last_turns(self) -> LeftOut:
+        """Return the same counts without those of what assistants have said in earlier turns."""
+        out = LeftOut()
+        for kind, (rows, first_rows) in self._rows.items():
+            if not kind[1].endswith(OF_ASSISTANTS) or kind[1].startswith(LAST_TURN):
+                out.add(kind, rows, first_rows)
         return out
 
     def items(self) -> list[tuple[Kind, int, list[int]]]:

@@ -20,6 +20,7 @@ from promptpress.typing import (
     StreamLike,
     TableLike,
     Truncation,
+    Turns,
 )
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class PromptRenderer(TableRenderer[Engine]):
         spans: SpanDetail = False,
         errors: RowPolicy = "raise",
         tokenize: object = None,
+        turns: Turns = "all",
     ) -> pa.RecordBatchReader:
         """Render a stream batch by batch, as it is read.
 
@@ -60,6 +62,7 @@ class PromptRenderer(TableRenderer[Engine]):
             errors: As in `render`.
             tokenize: A tokenizer, for columns of tokens in the place of the prompts, as `tokenize` gives them; or a
                 dict of it (`"tokenizer"`) and other arguments of `tokenize`; `{}` is for `Renderer(tokenizer=)`.
+            turns: As in `tokenize`.
 
         Returns:
             A reader; its memory is bounded by the batch. Positions count over the whole stream.
@@ -78,9 +81,9 @@ class PromptRenderer(TableRenderer[Engine]):
         [['Q: 1+1=?'], ['Q: 2+2=?']]
 
         """
-        options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors)
+        options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors, turns=turns)
         if tokenize is None:
-            return self._engine.stream(batches, options)
+            return self._engine_for(options).stream(batches, options)
         from promptpress._tokens.token_engine import token_engine  # noqa: PLC0415 - most programs only render
 
         return token_engine(self._engine, tokenize, options).stream(batches, options)
@@ -103,6 +106,7 @@ class PromptRenderer(TableRenderer[Engine]):
         control_tokens: ControlTokens = "parse",
         reasoning: bool = False,
         last_turn: bool = False,
+        turns: Turns = "all",
         names: Mapping[str, str] | None = None,
     ) -> pa.Table:
         """Render all samples, and encode the prompts as token ids.
@@ -136,10 +140,15 @@ class PromptRenderer(TableRenderer[Engine]):
             reasoning: Whether the reasoning of assistants is trained too (`reasoning_content`), with the tags around
                 it.
             last_turn: Whether only the last turn of an assistant is trained.
+            turns: `"each"` gives a row for each turn of an assistant, as the model will be asked for it: the
+                conversation before it with the generation prompt, and the turn. Rows that are the beginning of the
+                conversation's next row are part of that one, so a template that only appends gives one row. It is for
+                `ChatTemplate`. `"all"` gives a row for each conversation.
             names: Other names of the columns, such as `{"input_ids": "prompt_token_ids"}`.
 
         Returns:
-            One row a request: the index, the kept columns, label and turn, then `input_ids` (list of int32) and
+            One row a request: the index (`sample`, with `turns="each"`), the kept columns, label and turn (the number
+                of the assistant's turn from 0, and the last one in the row), then `input_ids` (list of int32) and
                 `n_tokens` (int32); `assistant_masks` (list of bool), `labels` (list of int32), `offsets` (list of
                 structs of `start` and `end`, bytes of the prompt); `truncated` (bool), where `truncation` cuts; and
                 `error`.
@@ -164,7 +173,7 @@ class PromptRenderer(TableRenderer[Engine]):
         """
         from promptpress._tokens.token_engine import token_engine  # noqa: PLC0415 - most programs only render
 
-        options = RenderOptions.of(keep, index, errors=errors)
+        options = RenderOptions.of(keep, index, errors=errors, turns=turns)
         settings = {
             "tokenizer": tokenizer,
             "mask": mask,
@@ -180,6 +189,14 @@ class PromptRenderer(TableRenderer[Engine]):
             "names": names or {},
         }
         return token_engine(self._engine, settings, options).render(samples, options)
+
+    def _engine_for(self, options: RenderOptions) -> TableEngine:
+        """Return the engine that renders conversations, or each of their turns."""
+        if options.turns == "all":
+            return self._engine
+        from promptpress._tokens.turns import TurnsEngine  # noqa: PLC0415 - most programs render conversations
+
+        return TurnsEngine.of(self._engine)
 
     @overload
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch: ...

@@ -39,6 +39,7 @@ from promptpress.typing import (
     SpanDetail,
     StringLayout,
     TableLike,
+    Turns,
 )
 
 if TYPE_CHECKING:
@@ -441,6 +442,7 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
         errors: RowPolicy = "raise",
         order: RequestOrder | None = None,
         shared: bool = False,
+        turns: Turns = "all",
     ) -> pa.Table:
         """Render all conversations.
 
@@ -459,10 +461,11 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
                 row out.
             order: As `Renderer.render`: `"prefix"` puts texts with equal beginnings together.
             shared: As `Renderer.render`.
+            turns: As in `tokenize`: `"each"` gives a row for each turn of an assistant.
 
         Returns:
-            One row a conversation: the index (int64), the kept columns, then `prompt`, `spans`, `hash`
-                and `error`.
+            One row a conversation: the index (int64), the kept columns, `turn` with `turns="each"`, then `prompt`,
+                `spans`, `hash` and `error`.
 
         Raises:
             RenderError: If a conversation can't be rendered, with what the template or transformers raised for it;
@@ -479,8 +482,9 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
         [(None, None, None), (0, 'user', 'role'), (None, None, None), (0, 'user', 'content')]
 
         """
-        options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors, order=order, shared=shared)
-        return render_table(self._engine, conversations, options)
+        of_order: dict[str, Any] = {"order": order, "shared": shared, "turns": turns}
+        options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors, **of_order)
+        return render_table(self._engine_for(options), conversations, options)
 
     def begin(
         self,

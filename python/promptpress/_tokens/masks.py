@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice, takewhile, zip_longest
 from typing import Any, NamedTuple
 
@@ -74,9 +74,14 @@ def _has_other_parts(message: Mapping[str, Any]) -> bool:
 
 
 def hidden_turns(
-    messages: Sequence[Mapping[str, Any]], spans: Sequence[Mapping[str, Any]], settings: TokenSettings
+    messages: Sequence[Mapping[str, Any]],
+    spans: Sequence[Mapping[str, Any]],
+    settings: TokenSettings,
+    numbers: Iterable[int] | None = None,
 ) -> list[int]:
     """Return the numbers of the messages whose turns origins don't show: calls of tools, and empty contents.
+
+    With `numbers`, other messages aren't looked at.
 
     Such a turn is found by a second rendering, in which the message has a mark in the place of its content and calls.
     The text before the mark and the text after it have to be those around the turn, or its place isn't known.
@@ -91,8 +96,8 @@ def hidden_turns(
     ends = settings.mask != "assistant"
     return [
         number
-        for number, message in enumerate(messages)
-        if calls_tools(message)
+        for number in (range(len(messages)) if numbers is None else numbers)
+        if calls_tools(message := messages[number])
         or (_has_other_parts(message) and number not in written)
         or (ends and message.get("role") in ASSISTANTS and number not in visible)
     ]
@@ -243,7 +248,7 @@ def assistant_spans(
         turns = [turn for turn in turns if turn.message in last]
     elif settings.last_turn:
         turns = turns[-1:]
-    turns = [turn for turn in turns if turn.message is None or messages is None or _is_trained(messages[turn.message])]
+    turns = [turn for turn in turns if turn.message is None or messages is None or is_trained(messages[turn.message])]
     if settings.mask != "assistant":
         for turn in turns:
             end = turn.spans[-1][1]
@@ -299,7 +304,7 @@ def _forms(value: Any) -> tuple[str, ...]:
     return str(value), repr(value), json.dumps(value, ensure_ascii=False), json.dumps(value)
 
 
-def _is_trained(message: Mapping[str, Any]) -> bool:
+def is_trained(message: Mapping[str, Any]) -> bool:
     """Return false for a message that says of itself that it isn't trained."""
     weight = message.get("weight")
     return not (message.get("train") is False or (isinstance(weight, (int, float)) and weight == 0))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from array import array
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields, replace
 from itertools import islice
@@ -15,7 +14,7 @@ import pyarrow as pa
 
 from promptpress._arrow.columns import is_text
 from promptpress._config.tokenizer import EncodedRequests
-from promptpress._core import RenderedRows, RenderError
+from promptpress._core import RenderedRows
 from promptpress._engine.notes import MisspeltColumn
 from promptpress._engine.options import RenderOptions, with_distinct_names
 from promptpress._engine.rendering import Part, Run, sample_numbers
@@ -30,20 +29,9 @@ from promptpress._errors.errors import (
     template_error,
 )
 from promptpress._tokens.encoder import Encoder
-from promptpress._tokens.masks import (
-    UnknownOriginError,
-    assistant_spans,
-    calls_tools,
-    generation_spans,
-    hidden_turns,
-    marked_conversation,
-    place_in_beginning,
-    place_of_turn,
-)
 from promptpress._tokens.settings import TokenSettings
-
-_Turns = tuple[list[dict[str, Any]] | None, dict[int, tuple[int, int]]]
-"""The messages of a request, and the places of those that its origins don't show, keyed by the messages' numbers."""
+from promptpress._tokens.trained import TrainedStretches, stretches_array
+from promptpress._tokens.turns import TurnsEngine, TurnsPart
 
 _ARGUMENTS = ("tokenizer", *(field.name for field in fields(TokenSettings)))
 
@@ -57,18 +45,23 @@ _ROWS = 4096
 class TokenEngine(TableEngine):
     """Encodes what another engine renders."""
 
-    def __init__(self, inner: TableEngine, encoder: Encoder, settings: TokenSettings) -> None:
+    def __init__(
+        self, inner: TableEngine, encoder: Encoder, settings: TokenSettings, *, has_turns: bool = False
+    ) -> None:
         super().__init__()
         self._given = inner
+        added = frozenset(token.content for token in encoder.tokenizer.get_added_tokens_decoder().values())
         inner = inner if settings.answer is None else inner.answered(settings.answer)
+        inner = TurnsEngine.of(inner, settings, added) if has_turns else inner
         self.inner = inner
+        self.has_turns = has_turns
         self.encoder = encoder
         self.settings = settings
         self.warnings = inner.warnings
         self.reports_runs = inner.reports_runs
         self.token_counts = settings.names.get("n_tokens", "n_tokens")
-        self.added = frozenset(token.content for token in encoder.tokenizer.get_added_tokens_decoder().values())
-        self._marked = inner.marked() if settings.mask == "generation" else None
+        self._marked = inner.marked() if settings.mask == "generation" and not has_turns else None
+        self.trained = TrainedStretches(inner, settings, added)
         if settings.has_assistants and not inner.has_roles:
             message = (
                 "nobody has a role here, so no assistant says anything; meta_template= and chat_template= give roles"
@@ -131,7 +124,8 @@ class TokenEngine(TableEngine):
         self.inner.warn(output, schema, samples, looks=looks)
 
     def begin(self, options: RenderOptions, labels: list[Any] | None, first: int = 0) -> Run:
-        has_spans = self.settings.needs_origins
+        # A run of turns finds itself what is trained.
+        has_spans = self.settings.control_tokens == "text" if self.has_turns else self.settings.needs_origins
         texts = replace(options, keep=(), index=None, hashes=False, spans="detailed" if has_spans else False)
         marked = None
         if self._marked is not None:
@@ -185,7 +179,8 @@ class TokenEngine(TableEngine):
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
     def state(self) -> dict[str, Any]:
-        return {"inner": self.inner, "encoder": self.encoder, "settings": self.settings}
+        given = {"inner": self._given, "encoder": self.encoder, "settings": self.settings}
+        return {**given, "has_turns": self.has_turns}
 
     @classmethod
     def of_state(cls, state: dict[str, Any]) -> TokenEngine:
@@ -225,6 +220,11 @@ def token_engine(inner: TableEngine, tokens: Any, options: RenderOptions) -> Tok
     if isinstance(arguments.get("names"), Mapping):
         arguments["names"] = dict(arguments["names"])
     settings, encoder, latest = TokenSettings(**arguments), Encoder.of(tokenizer), inner.latest_tokens
+    has_turns = options.turns == "each"
+    if settings.last_turn and has_turns:
+        raise ValueError('last_turn=True is for turns="all": with turns="each" a row trains the turns that end in it')
+    if has_turns:
+        return TokenEngine(inner, encoder, settings, has_turns=True)
     if not isinstance(latest, TokenEngine) or latest.encoder is not encoder or latest.settings != settings:
         latest = inner.latest_tokens = TokenEngine(inner, encoder, settings)
     latest.reports_runs = inner.reports_runs
@@ -281,7 +281,7 @@ class _TokenRun(Run):
         for start in range(0, max(table.num_rows, 1), step):
             rows = table.slice(start, step)
             parts = self.inner.parts(rows, first + start, single=single)
-            has_assistants = self._engine.settings.has_assistants
+            has_assistants = self._engine.settings.has_assistants and not self._engine.has_turns
             messages = self._engine.inner.conversations(rows) if has_assistants else None
             if self._marked is None:
                 for part in parts:
@@ -312,12 +312,21 @@ class _TokenRun(Run):
         self.by_library += encoded.by_library
         self.reason = encoded.reason or self.reason
         trained = None
-        if settings.mask is not None:
-            texts = prompts.to_pylist()
-            turns = None if messages is None else self._turns(texts, spans or [], messages, samples, errors)
-            trained = self._trained(texts, marked, spans, turns, errors)
+        if isinstance(part, TurnsPart):
+            trained = part.trained
+        elif settings.mask is not None:
+            texts, stretches = prompts.to_pylist(), self._engine.trained
+            if marked is not None:
+                trained = stretches.of_marked(texts, marked, errors)
+            else:
+                hidden = messages and stretches.hidden(texts, spans or [], messages, samples, errors)
+                trained = stretches.of_prompts(texts, spans or [], messages, hidden, errors)
         columns = encoded.rows.columns(
-            trained, settings.labels, settings.max_tokens, settings.truncation, sorted(errors)
+            trained and stretches_array(trained),
+            settings.labels,
+            settings.max_tokens,
+            settings.truncation,
+            sorted(errors),
         )
         for row, count in columns.too_long:
             tokens = f"the prompt has {counted(count, 'token')}, and max_tokens= allows {settings.max_tokens:,}"
@@ -341,95 +350,6 @@ class _TokenRun(Run):
         rows = (row for row, mask in enumerate(masks) if mask.is_valid and True not in mask.as_py())
         missing = _FIRST_UNTRAINED - len(self.first_untrained)
         self.first_untrained += [numbers[row].as_py() for row in islice(rows, missing)]
-
-    def _turns(
-        self,
-        texts: list[str | None],
-        spans: list[Any],
-        messages: list[Any],
-        samples: pa.Table,
-        errors: dict[int, RenderError],
-    ) -> list[_Turns]:
-        """Return the messages of each request, with the places of those that its origins don't show.
-
-        Requests of which a place isn't known get an error.
-        """
-        out: list[_Turns] = [(of_row, {}) for of_row in messages[: len(texts)]]
-        wanted = [
-            (row, number)
-            for row, (of_row, _) in enumerate(out)
-            if texts[row] is not None and of_row is not None
-            for number in hidden_turns(of_row, spans[row], self._engine.settings)
-        ]
-        unknown: dict[tuple[int, int], RenderError] = {}
-        marked = self._texts_of(samples, wanted, [marked_conversation(messages[row], n) for row, n in wanted])
-        for (row, number), text in zip(wanted, marked, strict=True):
-            try:
-                stretch = place_of_turn(texts[row] or "", text, number, messages[row][number])
-            except UnknownOriginError as error:
-                unknown[row, number] = self._without_mask(error)
-            else:
-                if stretch is not None:
-                    out[row][1][number] = stretch
-        for (row, number), refusal in unknown.items():
-            begun = messages[row][: number + 1]
-            beginnings = [begun, marked_conversation(begun, number)]
-            stretch = place_in_beginning(texts[row] or "", *self._texts_of(samples, [(row, number)] * 2, beginnings))
-            if stretch is not None:
-                out[row][1][number] = stretch
-            elif not self._is_left_out(texts[row], samples, messages[row], (row, number)):
-                errors.setdefault(row, refusal)
-        return out
-
-    def _is_left_out(
-        self, text: str | None, samples: pa.Table, messages: list[dict[str, Any]], request: tuple[int, int]
-    ) -> bool:
-        """Return true for an empty message that a template leaves out, so that it has no turn."""
-        number = request[1]
-        if calls_tools(messages[number]):
-            return False
-        return self._texts_of(samples, [request], [[*messages[:number], *messages[number + 1 :]]]) == [text]
-
-    def _texts_of(
-        self, samples: pa.Table, requests: list[tuple[int, int]], conversations: list[list[dict[str, Any]]]
-    ) -> list[str | None]:
-        """Return the texts of requests with other conversations."""
-        chats: Any = self._engine.inner  # others have no conversations
-        return chats.texts_of(samples, [row for row, _ in requests], conversations) if requests else []
-
-    def _without_mask(self, error: UnknownOriginError) -> RenderError:
-        return render_error("unknown_origin", f'{error}; mask="{self._engine.settings.mask}" can\'t be made')
-
-    def _trained(
-        self,
-        prompts: list[str | None],
-        marked: list[str | None] | None,
-        spans: list[Any] | None,
-        turns: list[_Turns] | None,
-        errors: dict[int, RenderError],
-    ) -> pa.Array:
-        """Return the stretches of each prompt that are trained. Prompts of which that isn't known get an error."""
-        settings, added, is_closed = self._engine.settings, self._engine.added, self._engine.inner.closes_conversations
-        starts, stops, ends = array("q"), array("q"), array("i", [0])
-        for row, text in enumerate(prompts):
-            if text is not None and row not in errors:
-                try:
-                    if marked is not None:
-                        trained = generation_spans(marked[row] or "", text)
-                    else:
-                        origins = spans[row] if spans else ()
-                        of_messages, hidden = (None, None) if turns is None else turns[row]
-                        trained = assistant_spans(
-                            text.encode(), origins, settings, added, of_messages, hidden=hidden, is_closed=is_closed
-                        )
-                    starts.extend(start for start, _ in trained)
-                    stops.extend(stop for _, stop in trained)
-                except UnknownOriginError as error:
-                    errors[row] = self._without_mask(error)
-            ends.append(len(starts))
-        numbers = [pa.Array.from_buffers(pa.int64(), len(of), [None, pa.py_buffer(of)]) for of in (starts, stops)]
-        lists = pa.Array.from_buffers(pa.int32(), len(ends), [None, pa.py_buffer(ends)])
-        return pa.ListArray.from_arrays(lists, pa.StructArray.from_arrays(numbers, ["start", "end"]))
 
 
 def _with_errors(errors: Any, count: int, more: Mapping[int, str]) -> pa.Array:

@@ -18,7 +18,7 @@ from promptpress._engine.column_engine import PromptColumn
 from promptpress._engine.configured_engine import ConfiguredEngine, ConfiguredRenderer, silent
 from promptpress._engine.configured_run import ExampleChoices
 from promptpress._engine.notes import checked_notes, find_notes, misspelt_columns, refusal, warn_of_no_rows
-from promptpress._engine.options import INDEX, SHARED, RenderOptions
+from promptpress._engine.options import SHARED, RenderOptions
 from promptpress._engine.ordered_rendering import ordered_batches
 from promptpress._engine.rendering import Part, RenderedLines, Run, sample_numbers
 from promptpress._engine.spans import fitted_sample
@@ -29,7 +29,6 @@ from promptpress._jinja.chat.conversations import REASONING
 __all__ = [
     "FINGERPRINT",
     "HASH",
-    "INDEX",
     "PREFIX_ORDER",
     "REASONING",
     "RULES",

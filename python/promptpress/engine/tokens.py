@@ -4,6 +4,8 @@ from promptpress._config.tokenizer import LOAD_ERRORS, LoadedTokenizer, load_tok
 from promptpress._tokens.encoder import Encoder
 from promptpress._tokens.settings import TokenSettings
 from promptpress._tokens.token_engine import TokenEngine, TokenRenderer, token_engine
+from promptpress._tokens.turn_requests import numbered_turns
+from promptpress._tokens.turns import TurnsEngine, TurnsRenderer
 
 __all__ = [
     "LOAD_ERRORS",
@@ -12,7 +14,10 @@ __all__ = [
     "TokenEngine",
     "TokenRenderer",
     "TokenSettings",
+    "TurnsEngine",
+    "TurnsRenderer",
     "load_tokenizer",
+    "numbered_turns",
     "text_parts",
     "token_engine",
 ]

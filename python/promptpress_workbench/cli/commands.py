@@ -87,7 +87,7 @@ _RENDER = Command(
     ("data", "examples", "limit", "template", "system", "answer", "shots", "jinja", "chat_template", "keep", "out"),
     (
         *(*_SOURCES, *LM_EVAL_OPTIONS, *_RULES, *_ROWS, *_WRITING, *_BULK),
-        *("order", "shared", "hashes", "print_first", "strict"),
+        *("turns", "order", "shared", "hashes", "print_first", "strict"),
     ),
     f"""\
 CONFIG contains arguments of promptpress.Renderer (prompt_template, retriever, ...), a dataset dict of a harness
@@ -122,7 +122,7 @@ _TOKENIZE = Command(
     "promptpress tokenize --template 'Q: {question} A:' --data questions.csv --tokenizer tokenizer.json"
     " --out ids.parquet",
     ("data", "limit", "template", "jinja", "chat_template", "tokenizer", "max_tokens", "mask", "keep", "out"),
-    (*_SOURCES, *_RULES, *TOKEN_OPTIONS, *_ROWS, *_WRITING, "strict", *_BULK),
+    (*_SOURCES, *_RULES, *TOKEN_OPTIONS, "turns", *_ROWS, *_WRITING, "strict", *_BULK),
     """\
 The ids are those of the library tokenizers with the same tokenizer.json. CONFIG is a prompt configuration as for
 render; --template, --jinja or --chat-template can take its place. --mask adds assistant_masks, true for the tokens that

@@ -108,6 +108,7 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
     counts_rows = samples.chosen is None and not keep and _has_numbers_as_ids(settings, arguments, outputs)
     # Tokens stay in order: trainers and engines need no number, but Ray may reorder rows.
     has_order = EXPORTS[arguments.kind].writes == "tokens" and arguments.kind != "ray-tokens"
+    has_order = has_order and settings.turns != "each"
     index = None if has_sample or has_label_rows or counts_rows or has_order else SAMPLE
     options = RenderOptions.of(
         keep, index, errors=settings.errors or "raise", order=settings.order, shared=arguments.cache_control
@@ -216,7 +217,8 @@ def _writer_of(arguments: Namespace, renderer: AnyRenderer) -> AnyRenderer:
     trained = {} if arguments.mask is None else {"labels": True, "answer": arguments.answer}
     given = token_settings(arguments, **trained)
     tokens = {"tokenizer": token_counter(arguments.tokenizer), **given}
-    writer = TokenRenderer(token_engine(engine_of(renderer), tokens, RenderOptions()))
+    options = RenderOptions(turns=arguments.turns or "all")
+    writer = TokenRenderer(token_engine(engine_of(renderer), tokens, options))
     if "mask" in EXPORTS[arguments.kind].options:
         try:
             allowed = known_codes(arguments.allow or (), "--allow")

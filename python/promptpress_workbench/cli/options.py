@@ -184,6 +184,10 @@ GROUPS: dict[str, dict[str, Keywords]] = {
         ),
         "reasoning": _flag("train the assistant's reasoning too, with the tags around it", default=None),
         "last_turn": _flag("train only the last turn of the assistant", default=None),
+        "turns": _choice(
+            get_args(names_of.Turns),
+            "a row for a conversation (all, default), or for each turn of the assistant with what asks for it",
+        ),
         "token_labels": _flag("add labels: the ids of trained tokens, else -100"),
         "mask_column": _choice(get_args(MaskColumn), "the name of the mask (assistant_masks)"),
         "offsets": _flag("add offsets: the place of each token in its prompt"),

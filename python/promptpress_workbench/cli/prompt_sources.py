@@ -49,6 +49,9 @@ NO_AUDIT = (
     "--chat-template FOLDER audits the chats that it makes of them"
 )
 
+PAIR = ("prompt", "completion")
+"""The columns of conversations in two parts."""
+
 PROMPT_COLUMNS = (PROMPT_COLUMN, "messages", "conversations")
 """The columns that hold prompts unless `--column` names another; the first one that there is."""
 
@@ -145,6 +148,8 @@ def _chat_of_data(
     is_named = settings.given(("config", "template", "jinja", "column"))
     if settings.chat_template is None or is_named or "messages" in schema.names:
         return renderer
+    if settings.mask is not None and set(PAIR) <= set(schema.names):
+        return renderer  # what is trained is the completions
     name = next((name for name in reversed(PROMPT_COLUMNS) if name in schema.names), None)
     return renderer if name is None else _of_column(settings, schema, name, read)
 

@@ -13,7 +13,7 @@ from typing import Any
 import promptpress
 import pyarrow as pa
 from promptpress import ConfigError
-from promptpress.engine import INDEX, RULES, SHARED, RenderedLines, RenderOptions, engine_of
+from promptpress.engine import RULES, SHARED, RenderedLines, RenderOptions, engine_of
 from promptpress.engine.errors import UsageError
 
 from promptpress_workbench.cli.configurations import held_warnings, make_renderer, report_notes, token_counter
@@ -142,18 +142,13 @@ def render_samples(
     keep = keep_columns(settings.keep, samples.schema)
     added = [*(["hash"] if settings.hashes else []), *(["error"] if settings.errors == "column" else [])]
     added += SHARED if settings.shared else ()
-    index = INDEX if settings.order is not None and settings.index is None else settings.index
-    options = RenderOptions.of(
-        keep, index, errors=settings.errors or "raise", order=settings.order, shared=bool(settings.shared)
-    )
-    writer: AnyRenderer = renderer
-    if tokens is not None:
-        from promptpress.engine.tokens import TokenRenderer, token_engine  # noqa: PLC0415 - most runs render
-
-        writer = TokenRenderer(token_engine(engine_of(renderer), tokens, options))
+    of_order: dict[str, Any] = {"order": settings.order, "shared": bool(settings.shared)}
+    errors = settings.errors or "raise"
+    options = RenderOptions.of(keep, settings.index, errors=errors, turns=settings.turns or "all", **of_order)
+    writer = _writer(renderer, tokens, options)
     refuse_clash(writer, samples.schema, keep, settings, added)
     schema = writer.output_schema(samples.schema, keep=keep)
-    _refuse_index(index, Stamp(writer, schema, out.format, hashes=bool(settings.hashes)).schema)
+    _refuse_index(options.index, Stamp(writer, schema, out.format, hashes=bool(settings.hashes)).schema)
     columns_after = len(options.fields()) + len(engine_of(writer).shot_fields)
     schema = _schema(writer, samples, options)
     stamp = Stamp(writer, schema, out.format, hashes=bool(settings.hashes), columns_after=columns_after)
@@ -205,6 +200,23 @@ def render_samples(
     if leaves_out and options.index is None and not keep:
         warnings.warn(_NO_NUMBERS, promptpress.PromptWarning, stacklevel=2)
     return done
+
+
+def _writer(renderer: AnyRenderer, tokens: Mapping[str, Any] | None, options: RenderOptions) -> AnyRenderer:
+    """Return what makes the rows: the renderer itself, or one of each turn or of tokens."""
+    if tokens is None and options.turns == "all":
+        return renderer
+    from promptpress.engine.tokens import (  # noqa: PLC0415 - most runs render
+        TokenRenderer,
+        TurnsEngine,
+        TurnsRenderer,
+        token_engine,
+    )
+
+    engine = engine_of(renderer)
+    if tokens is None:
+        return TurnsRenderer(TurnsEngine.of(engine))
+    return TokenRenderer(token_engine(engine, tokens, options))
 
 
 def _refuse_order(settings: Settings) -> None:

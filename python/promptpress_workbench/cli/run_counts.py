@@ -19,10 +19,11 @@ from promptpress_workbench.files.read.columnar_inputs import RowGroup
 if TYPE_CHECKING:
     from promptpress import ChatTemplate, JinjaTemplate
     from promptpress.engine.templates import StagedRenderer
-    from promptpress.engine.tokens import TokenRenderer
+    from promptpress.engine.tokens import TokenRenderer, TurnsRenderer
 
 AnyRenderer: TypeAlias = (
     "promptpress.Renderer | JinjaTemplate | ChatTemplate | PromptColumn | StagedRenderer | TokenRenderer"
+    " | TurnsRenderer"
 )
 """Sources of prompts or of their tokens; the column of a file that holds prompts is one, too."""
 

@@ -103,6 +103,8 @@ class Settings:
     keep: list[str] | None = None
     index: str | None = None
     order: Literal["prefix"] | None = None
+    turns: Literal["all", "each"] | None = None
+    mask: str | None = None
     shared: bool | None = None
     hashes: bool | None = None
     quiet: bool = False

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import pyarrow as pa
 from promptpress.engine.errors import render_error, template_error
 from promptpress.engine.tables import lazy_compute as pc
 from promptpress.engine.tables import named_json_field
-from promptpress.typing import StreamLike, Unknown
+from promptpress.engine.tokens import numbered_turns
+from promptpress.typing import StreamLike, Turns, Unknown
 from pyarrow import types
 
 from promptpress_workbench.export.chat_messages import (
@@ -26,6 +27,7 @@ from promptpress_workbench.export.chat_messages import (
     refuse_unanswered,
     unanswered,
 )
+from promptpress_workbench.export.custom_ids import SAMPLE
 from promptpress_workbench.export.streams import (
     Convert,
     ObjectLines,
@@ -182,11 +184,59 @@ def sharegpt(
     return write_lines(table, path, source_of, unknown=unknown)
 
 
+class _TurnLines:
+    """Makes a line for each turn of an assistant: kept columns, the sample, the turn, and the messages up to it."""
+
+    frame = None
+
+    def __init__(
+        self, schema: pa.Schema, *, answer: str | None, keep: Sequence[str], prompt: str, form: Form | None
+    ) -> None:
+        self._prompts, self._answer = Prompts(schema, prompt, form), answer
+        self._keep = [name for name in keep if name != SAMPLE]
+        kept = [schema.field(name) for name in self._keep]
+        numbers = [pa.field(name, pa.int64()) for name in (SAMPLE, "turn")]
+        self._schema = pa.schema([*numbers, *kept, pa.field(prompt, pa.large_string())])
+        of_lines: dict[str, Any] = {"keep": [SAMPLE, "turn", *self._keep], "prompt": prompt, "form": "messages_json"}
+        fields = ("role", "content")
+        self._lines = _Conversations(self._schema, key="messages", fields=fields, roles=None, answer=None, **of_lines)
+
+    def lines(self, batch: pa.RecordBatch, first_row: int) -> list[pa.LargeBinaryArray]:
+        prompts = self._prompts.converted(batch.column(batch.schema.get_field_index(self._prompts.name)), first_row)
+        answers: list[str | None] = [None] * len(prompts)
+        if self._answer is not None:
+            answers = answer_texts(batch, self._answer, first_row).to_pylist()
+        rows: list[tuple[int, int, str]] = []
+        for row, (request, answer) in enumerate(zip(prompts.to_pylist(), answers, strict=True)):
+            messages = _messages(request, is_text=self._prompts.form == "text")
+            messages += [] if answer is None else [{"role": ASSISTANT, "content": answer}]
+            turns = numbered_turns(messages)
+            if not turns:
+                raise unanswered(first_row + row, self._prompts.name)
+            rows += [(row, turn, json.dumps(messages[: end + 1], ensure_ascii=False)) for end, turn in turns.items()]
+        of_rows, turns_of_rows, texts = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
+        repeated = batch.take(pa.array(of_rows, pa.int64()))
+        has_numbers = SAMPLE in batch.schema.names
+        samples = repeated.column(SAMPLE) if has_numbers else [first_row + row for row in of_rows]
+        kept = [repeated.column(name) for name in self._keep]
+        columns = [samples, pa.array(turns_of_rows, pa.int64()), *kept, pa.array(texts, pa.large_string())]
+        return self._lines.lines(pa.RecordBatch.from_arrays(columns, schema=self._schema), first_row)
+
+
+def _messages(request: Any, *, is_text: bool) -> list[dict[str, Any]]:
+    """Return the messages of a request, without keys that are null."""
+    if is_text:
+        return [{"role": "user", "content": request}]
+    given = json.loads(request) if isinstance(request, str) else request
+    return [{key: value for key, value in message.items() if value is not None} for message in given]
+
+
 def messages_json(
     table: StreamLike,
     path: Path,
     *,
     answer: str | None = None,
+    turns: Turns = "all",
     keep: Sequence[str] = (),
     prompt: str = "prompt",
     form: Form | None = None,
@@ -201,6 +251,8 @@ def messages_json(
         path: The file.
         answer: A column whose text is the last message, the assistant's. None: the conversations have messages of the
             assistant already.
+        turns: `"each"` writes a line for each turn of an assistant, with the number of its row as `sample`, that of the
+            turn as `turn`, and the messages up to it. `"all"` writes a line for each conversation.
         keep: Columns that stand before the messages.
         prompt: The column of prompts.
         form: The form of the prompts, as for `openai_batch`.
@@ -224,7 +276,11 @@ def messages_json(
     {"messages": [{"role": "user", "content": "1+1=?"}, {"role": "assistant", "content": "2"}]}
     >>> folder.cleanup()
     """
-    lines_of = partial(_Conversations, key="messages", fields=("role", "content"), roles=None)
+    if turns not in get_args(Turns):
+        message = f"{turns!r} is not one of {', '.join(map(repr, get_args(Turns)))}"
+        raise template_error("unknown_name", "turns", message)
+    lines_of: Any = partial(_Conversations, key="messages", fields=("role", "content"), roles=None)
+    lines_of = _TurnLines if turns == "each" else lines_of
     source_of = partial(lines_of, answer=answer, keep=keep, prompt=prompt, form=form)
     return write_lines(table, path, source_of, unknown=unknown)
 

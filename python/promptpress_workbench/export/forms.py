@@ -62,7 +62,7 @@ _LIMITED = (*_REQUESTS, "url", "max_file_size")
 _PAIRS = ("chosen", "rejected", "chosen_label")
 _SAMPLING = ("params", "params_columns")
 _IDS = ("control_tokens", "special_tokens", "max_tokens", "truncation")
-_MASKS = ("mask", "answer", "reasoning", "last_turn")
+_MASKS = ("mask", "answer", "reasoning", "last_turn", "turns")
 
 TOKEN_OPTIONS = (*_IDS, *_MASKS)
 """The options of exports of token ids that say how prompts are encoded; their functions get a table that is encoded."""
@@ -99,7 +99,7 @@ EXPORTS = {
     "messages-json": Export(
         "conversations.messages_json",
         "conversations",
-        ("answer",),
+        ("answer", "turns"),
         '`{"messages": [{"role": "user", "content": ...}, ...]}` a line',
         "OpenAI's fine-tuning, TRL and other trainers",
     ),

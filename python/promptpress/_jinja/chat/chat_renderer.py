@@ -145,15 +145,16 @@ class ChatRenderer:
         run: JinjaRun,
         failed: dict[int, RenderError] | None = None,
         origins: Origins | None = None,
-        of_assistants: frozenset[str] = frozenset(),
+        refused: frozenset[Kind] | None = frozenset(),
     ) -> Iterator[Texts]:
         """Render a column of conversations; yield texts in order, with their spans if `origins` numbers them.
 
         `first_row` is the number of the table's first row among all. `failed` receives the error of each row that can't
-        be rendered, by its number among all; without it, the first error is raised. `of_assistants` are codes of what
-        assistants say: a row whose text lacks it is such an error.
+        be rendered, by its number among all; without it, the first error is raised. `refused` are kinds of what
+        assistants say: a row whose text lacks it is such an error. If it is None, what texts lack isn't looked for in
+        rows that no program renders.
         """
-        refusal = Refusal(frozenset(self.settings.refuse), of_assistants)
+        refusal = Refusal(frozenset(self.settings.refuse), refused or frozenset())
         most = sys.maxsize if any(refusal) else MAX_FIRST_ROWS
         columns = self.argument_columns([name for name in table.column_names if name != column])
         run.argument_columns |= columns
@@ -164,7 +165,7 @@ class ChatRenderer:
                 part, slots = self._read(rows, start, count)
                 programs = [program.program for program in part.programs]
                 of_jinja2 = LeftOut()
-                reference = partial(self._by_jinja2, part, failed, of_jinja2, refusal)
+                reference = partial(self._by_jinja2, part, failed, None if refused is None else (of_jinja2, refusal))
                 slot_table = pa.table({SLOTS: slots})
                 try:
                     arrays, bails, counts, doubtful = _core.render_jinja(
@@ -174,10 +175,11 @@ class ChatRenderer:
                     if error.column != SLOTS or error.row is None:
                         raise
                     raise render_error(error.code, error.message, part.row(error.row), column) from None
-                lacking, refused = self._kinds.count(counts, part.row(0), refusal)
+                lacking, of_programs = self._kinds.count(counts, part.row(0), refusal)
                 lacking.add_all(of_jinja2)
-                errors = {part.row(row): refusal.error(kind, part.row(row), column) for row, kind in refused.items()}
-                for number in doubtful:
+                numbered = {part.row(row): kind for row, kind in of_programs.items()}
+                errors = {row: refusal.error(kind, row, column) for row, kind in numbered.items()}
+                for number in doubtful if refused is not None else ():
                     try:
                         self._count_lacking(part, number, self._value(part, number), None, (lacking, refusal))
                     except RenderError as error:
@@ -216,8 +218,7 @@ class ChatRenderer:
         self,
         part: _Part,
         failed: dict[int, RenderError] | None,
-        lacking: LeftOut,
-        refusal: Refusal,
+        lacking: tuple[LeftOut, Refusal] | None,
         numbers: list[int],
     ) -> list[str]:
         rendered: dict[int, str] = {}
@@ -225,7 +226,7 @@ class ChatRenderer:
         def render(numbers: list[int]) -> list[str]:
             if self.settings.fallback == "refuse":
                 raise _not_compiled(part, numbers[0])
-            return self._texts_of_rows(part, numbers, (lacking, refusal), rendered)
+            return self._texts_of_rows(part, numbers, lacking, rendered)
 
         texts = []
         for start in range(0, len(numbers), _BLOCK):
