@@ -16,9 +16,13 @@ from typing import Any
 
 import promptpress as pp
 import pytest
+from marks import UNWARNED
 from parts.small_tokenizers import small_tokenizer
 
 transformers = pytest.importorskip("transformers")
+
+# Some templates leave out what is said.
+pytestmark = UNWARNED
 
 SHARED = Path(os.environ.get("PROMPTPRESS_SHARED") or Path(__file__).resolve().parents[4] / "shared")
 TEMPLATES = SHARED / "chat_templates" / "templates.jsonl.gz"
