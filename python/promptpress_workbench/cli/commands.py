@@ -20,6 +20,7 @@ from promptpress_workbench.cli.options import (
     OPTIONS,
     OVERRIDES,
     PROMPT_OPTIONS,
+    SEEN_TOKEN_OPTIONS,
     TEMPLATE_OPTIONS,
     TOKEN_OPTIONS,
     Keywords,
@@ -62,6 +63,7 @@ _RUN = (*FORMAT_OPTIONS, "threads", "quiet", "traceback")
 _BULK = (*_RUN, "batch_size", "progress")
 _QUIET = _help(quiet="no progress bar, no notes and no summary")
 _COUNTS = _help(tokenizer="count tokens: tokenizer.json, its folder, or cached model")
+_SEEN_TOKENS = _help(tokenizer="show tokens: of a tokenizer.json, its folder, or a cached model")
 _SKIPPED: dict[str, Keywords] = {
     "errors": {
         "choices": ("raise", "skip"),
@@ -152,9 +154,9 @@ _SHOW = Command(
         "grep",
         "longest",
         "template",
-        "jinja",
         "chat_template",
-        "whitespace",
+        "tokenizer",
+        "mask",
         "origins",
     ),
     (
@@ -173,16 +175,17 @@ _SHOW = Command(
             "label",
             "turn",
         ),
-        *("whitespace", "origins", "color", *_RUN),
+        *("whitespace", "origins", "color", *SEEN_TOKEN_OPTIONS, "ids", *_RUN),
     ),
     f"""\
 {_ALSO_PROMPTS} Without an option that chooses rows, the first one is shown.
 
 A piece is from the template, a column, an example, the model's meta template, or it is a masked answer. Chats that were
 rendered to one text are coloured by role and control token. Characters that are invisible or would control the terminal
-are shown as Python escapes (\\x1b, \\u202e).
+are shown as Python escapes (\\x1b, \\u202e). With --tokenizer, tokens stand apart, and those that --mask trains are
+filled, or in brackets where there are no colours. A prepared data set of token ids is shown in the same way.
 """,
-    _COUNTS,
+    _SEEN_TOKENS,
     (("row", "grep", "longest", "shortest", "failed", "sample"),),
 )
 
@@ -224,7 +227,10 @@ _VIEW = Command(
     "Open a page in the browser that shows all prompts: search them, compare two models, see lengths and duplicates.",
     "promptpress view --template 'Q: {question} A:' --data questions.csv",
     ("data", "where", "limit", "template", "jinja", "model", "chat_template", "html", "row", "no_open", "port"),
-    (*_SOURCES, *_RULES, *_ROWS, "row", "html", "no_clobber", "no_open", "port", *_RUN),
+    (
+        *(*_SOURCES, *_RULES, *_ROWS, *SEEN_TOKEN_OPTIONS, "ids"),
+        *("row", "html", "no_clobber", "no_open", "port", *_RUN),
+    ),
     f"""\
 {_ALSO_PROMPTS} With several configurations or models, the page can switch between them and compare two.
 
@@ -232,7 +238,7 @@ The page is served on this machine only, at an address with a secret part, until
 elsewhere. With --html FILE no page is opened; instead, some prompts are written into one file.
 """,
     {
-        **_COUNTS,
+        **_SEEN_TOKENS,
         **_help(
             row="with --html: rows by number, from 0: 3,17,100-105; default: the first ten",
             dataset="the dataset to show first, if a file contains several",

@@ -12,14 +12,19 @@ from typing import Any
 
 from promptpress import DataError
 from promptpress.engine.errors import UsageError, counted
-from promptpress.engine.tokens import Encoder, LoadedTokenizer
+from promptpress.engine.tokens import LoadedTokenizer
 
-from promptpress_workbench.cli.configurations import token_counter
 from promptpress_workbench.cli.dataset_rows import with_dataset_rows
 from promptpress_workbench.cli.errors import NO_ROWS, ExitCode, in_options
 from promptpress_workbench.cli.jinja_sources import has_jinja_source
 from promptpress_workbench.cli.options import PROMPT_OPTIONS, first_given
-from promptpress_workbench.cli.prompt_sources import chosen_rows, is_rendered, prompt_source, second_side
+from promptpress_workbench.cli.prompt_sources import (
+    chosen_rows,
+    is_rendered,
+    prompt_source,
+    second_side,
+)
+from promptpress_workbench.cli.token_options import token_view, trained_answer
 from promptpress_workbench.cli.run_counts import AnyRenderer, report_no_rows
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import Terminal, say
@@ -54,34 +59,33 @@ _MAX_CHECKED_ROWS = 100  # the number of rows that are checked for values that w
 
 def show(settings: Settings, arguments: Namespace) -> None:
     """Print the prompts that the options choose."""
-    counter = None if settings.tokenizer is None else token_counter(settings.tokenizer)
+    tokens = token_view(settings, arguments)
+    counter = None if tokens is None else tokens.loaded
     if settings.system is not None and not settings.given(_ROLE_OPTIONS):
         settings = replace(settings, output="openai")  # the roles as an API is sent them
-    source = prompt_source(settings)
+    source = prompt_source(settings, answer=trained_answer(settings, arguments))
     if isinstance(source, ChosenSource) and not source.num_samples:
         raise DataError(NO_ROWS)
     with standard_output() as stream:
         terminal = Terminal(stream, arguments.color, is_terminal=sys.stdout.isatty())
         remedy = in_options(REMEDY)
-        layout = Layout(terminal.width, terminal.glyphs, arguments.whitespace, terminal.is_colored, remedy)
+        looks = arguments.whitespace, terminal.is_colored, arguments.ids
+        layout = Layout(terminal.width, terminal.glyphs, *looks, remedy)
         printed: list[Prompt] = []
         for prompt in _prompts(source, settings, arguments, terminal, layout, counter=counter):
-            tokens = None
-            if counter is not None:
-                texts = [text.text for text in prompt.texts()]
-                tokens = sum(count or 0 for count in Encoder.of(counter).counts(texts, special=False))
+            if tokens is not None:
+                (prompt,) = tokens.with_cells(source, [prompt])  # noqa: PLW2901 - with its tokens
             marks = () if arguments.grep is None else match_marks(prompt, arguments.grep)
             if printed:
                 terminal.write([[]])
             if prompt.error is not None:
                 prompt = replace(prompt, error=in_options(prompt.error))  # noqa: PLW2901 - for users of the command
             printed.append(prompt)
-            terminal.write(layout.prompt(prompt, marks=marks, tokens=tokens))
+            terminal.write(layout.prompt(prompt, marks=marks))
             if arguments.origins and prompt.request is not None:
                 terminal.write(_origins(source, layout, prompt))
-        if terminal.is_colored:
-            legend = list(layout.legend(printed))
-            terminal.write([[], *legend] if legend else [])
+        legend = list(layout.legend(printed))
+        terminal.write([[], *legend] if legend else [])
     if not settings.quiet and isinstance(source, (RendererSource, ChosenSource)):
         # A value that was treated as a template looks in the prompt as if the data contained that text.
         rows = dict.fromkeys(prompt.sample for prompt in printed if prompt.request is not None)

@@ -24,6 +24,7 @@ from promptpress_workbench.prompts.kinds import (
     with_speakers,
 )
 from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptText, heading
+from promptpress_workbench.prompts.token_cells import TokenCell, message_counts, with_pieces
 
 _TRAILING = re.compile(r"[ \t\xa0]+(?=\n|\Z)")
 _TAB_STOP = 8
@@ -63,7 +64,7 @@ class Fragment:
     """The kind of the origin, or `head`, `role` or `text` for texts about a prompt."""
     marks: frozenset[str] = frozenset()
     """Further styles: `match`, `removed`, `added`, `escape` for a replaced character, `trailing` for white space before
-    the end of a line."""
+    the end of a line; of tokens `trained`, `padding` and `wrong`."""
 
 
 Line = list[Fragment]
@@ -100,6 +101,56 @@ def fragments(
             for text, _, is_escape in runs(piece.text[position - begin : stop - begin], whitespace):
                 yield Fragment(text, kind, styles | {"escape"} if is_escape else styles)
             position = stop
+
+
+def cell_fragments(
+    text: PromptText, glyphs: Glyphs, marks: Sequence[Mark] = (), *, ids: bool = False
+) -> Iterator[tuple[TokenCell, Piece | None, list[Fragment]]]:
+    """Yield the cells of a text, each with its piece and with its text, in which white space and lone bytes are shown.
+
+    A text that the brackets around trained tokens could be taken for is escaped.
+    """
+    for cell, piece in with_pieces(text.cells or (), text.pieces):
+        kind: ShownKind | str = "control" if cell.is_control else "unknown" if piece is None else shown_kind(piece)
+        names = {"trained": cell.trained, "padding": cell.is_padding, "wrong": cell.is_unknown or cell.label is not None}
+        of_cell = [mark[2] for mark in marks if mark[0] < max(cell.stop, cell.start + 1) and mark[1] > cell.start]
+        styles = frozenset([*of_cell, *(name for name, has in names.items() if has)])
+        shown = []
+        for part in re.split("([\udc80-\udcff])", cell.text):
+            if "\udc80" <= part <= "\udcff":
+                shown.append(Fragment(f"\\x{ord(part) - 0xDC00:02x}", kind, styles | {"escape"}))
+                continue
+            for displayed, _, is_escape in runs(part, glyphs):
+                if displayed != "\n":
+                    shown.append(Fragment(displayed, kind, styles | {"escape"} if is_escape else styles))
+        if cell.text in glyphs.trained:
+            shown = [Fragment("".join(f"\\u{ord(character):04x}" for character in cell.text), kind, styles | {"escape"})]
+        if cell.label is not None:
+            shown.append(Fragment(f" (trained as {cell.label})", kind, styles))
+        if ids and cell.id is not None and not cell.is_unknown:
+            shown.append(Fragment(f"#{cell.id}", "text", styles))
+        yield cell, piece, shown or [Fragment(glyphs.empty, kind, styles | {"escape"})]
+
+
+def _spaced(
+    cells: Iterable[tuple[TokenCell, Piece | None, list[Fragment]]], glyphs: Glyphs, *, brackets: bool
+) -> Iterator[Fragment]:
+    """Put a space between cells, a line feed after one that has some, and maybe brackets around trained ones."""
+    is_open = is_first = False
+    is_first = True
+    for cell, _, shown in cells:
+        is_trained = bool(cell.trained)
+        if brackets and is_trained != is_open:
+            yield Fragment(glyphs.trained[0] + " " if is_trained else " " + glyphs.trained[1], "head")
+            is_first, is_open = is_trained or is_first, is_trained
+        if not is_first:
+            yield Fragment(" ", "head")
+        yield from shown
+        is_first = "\n" in cell.text
+        if is_first:
+            yield Fragment("\n", "head")
+    if brackets and is_open:
+        yield Fragment(" " + glyphs.trained[1], "head")
 
 
 def trailing(pieces: Iterable[Piece]) -> list[Mark]:
@@ -188,21 +239,28 @@ class Layout:
     glyphs: Glyphs = UNICODE
     whitespace: bool = False
     """Show white space."""
-    show_masked: bool = False
-    """Show where an answer is hidden, which isn't part of the prompt."""
+    is_colored: bool = False
+    """Colours tell the kinds: hidden answers are shown, which aren't part of the prompt, and no token has brackets."""
+    ids: bool = False
+    """Show the ids of tokens."""
     remedy: str = REMEDY
     """The remedy for a row that can't be rendered."""
 
-    def prompt(self, prompt: Prompt, *, marks: Sequence[TextMark] = (), tokens: int | None = None) -> Iterator[Line]:
+    def prompt(self, prompt: Prompt, *, marks: Sequence[TextMark] = ()) -> Iterator[Line]:
         """Yield the lines of a prompt: a heading, then its text, or the role and the text of each message."""
-        above = heading(prompt, tokens=tokens, separator=f" {self.glyphs.middle} ")
+        above = heading(prompt, separator=f" {self.glyphs.middle} ")
         yield from self.caption(f"{self.glyphs.line * 2} {above}", "head")
         if prompt.request is None:
             yield from self._failed(prompt)
             return
         for text in with_speakers(prompt).texts():
             yield from self.head(text)
-            yield from self.text(text.pieces, marks_of_text(marks, text))
+            if text.cells is None:
+                yield from self.text(text.pieces, marks_of_text(marks, text))
+            else:
+                yield from self.cells(text, marks_of_text(marks, text))
+        if counts := message_counts(prompt):
+            yield from self.caption(counts, "text")
         for what in prompt.left_out:
             yield from self.caption(f"{_NOT_IN_THE_PROMPT} {what}", "masked")
 
@@ -231,7 +289,12 @@ class Layout:
         pieces = list(pieces)
         glyphs = self.glyphs if self.whitespace else None
         marks = [*marks, *trailing(pieces)] if self.whitespace else marks
-        yield from wrapped(fragments(pieces, whitespace=glyphs, marks=marks, show_masked=self.show_masked), self.width)
+        yield from wrapped(fragments(pieces, whitespace=glyphs, marks=marks, show_masked=self.is_colored), self.width)
+
+    def cells(self, text: PromptText, marks: Sequence[Mark] = ()) -> Iterator[Line]:
+        """Yield the lines of a text whose tokens stand apart."""
+        cells = cell_fragments(text, self.glyphs, marks, ids=self.ids)
+        yield from wrapped(_spaced(cells, self.glyphs, brackets=not self.is_colored), self.width)
 
     def caption(self, text: str, kind: str) -> Iterator[Line]:
         """Yield a text about a prompt, such as its heading, in fragments of one kind; hidden characters are escaped."""
@@ -253,11 +316,24 @@ class Layout:
 
     def legend(self, prompts: Iterable[Prompt]) -> Iterator[Line]:
         """Yield a line that explains the colours of some prompts; none if nothing is known."""
-        parts = []
-        for kind, name in shown_legend(prompts):
+        prompts = list(prompts)
+        parts = self._legend_of_cells([cell for prompt in prompts for cells in prompt.cells for cell in cells])
+        for kind, name in shown_legend(prompts) if self.is_colored else ():
             parts += [Fragment("  ", "head"), Fragment(one_line(name), kind)]
         if parts:
             yield from wrapped(parts[1:], self.width)
+
+
+    def _legend_of_cells(self, cells: Sequence[TokenCell]) -> list[Fragment]:
+        if not cells:
+            return []
+        glyphs = self.glyphs
+        white = f"{glyphs.space} space  {glyphs.tab} tab  {glyphs.newline} line feed"
+        parts = [Fragment("  ", "head"), Fragment(f"tokens stand apart  {white}", "text")]
+        if any(cell.trained for cell in cells):
+            name = "trained" if self.is_colored else f"{glyphs.trained[0]} trained {glyphs.trained[1]}"
+            parts += [Fragment("  ", "head"), Fragment(name, "unknown", frozenset(["trained"]))]
+        return parts
 
 
 def _rules(theme: int) -> str:
@@ -266,10 +342,12 @@ def _rules(theme: int) -> str:
     )
     frame, ink, quiet = (("#d5d9df", "#1c2430", "#5d6673"), ("#3b424d", "#e3e7ed", "#98a2b0"))[theme]
     match, added, removed = (("#ffe27a", "#9be5ae", "#ffb3bb"), ("#7a6200", "#1d6b37", "#8a2533"))[theme]
+    trained = ("#ffd591", "#7a4a00")[theme]
     return (
         f".pp-prompt,.pp-legend{{color:{ink};border-color:{frame}}} .pp-head,.pp-role,.pp-field{{color:{quiet}}} "
         f".pp-message{{border-color:{frame}}} {kinds} .pp-match{{background:{match}}} .pp-added{{background:{added}}} "
-        f".pp-removed{{background:{removed}}} .pp-escape{{color:{quiet}}}"
+        f".pp-removed{{background:{removed}}} .pp-escape{{color:{quiet}}} "
+        f".pp-cell{{background:none;border-color:{frame}}} .pp-trained{{background:{trained}}} .pp-wrong{{background:{removed}}}"
     )
 
 
@@ -297,6 +375,8 @@ padding:0;background:none;border:0;unicode-bidi:isolate}}
 .pp-masked-place{{font-size:11px;padding:0 3px;border:1px dashed}}
 .pp-escape{{font-size:85%;opacity:.85}}
 .pp-trailing{{outline:1px solid}}
+.pp-cell{{border:1px solid;border-radius:3px;padding:0 1px;margin:0 1px 0 0}}
+.pp-cell.pp-control{{font-weight:600}} .pp-padding{{opacity:.45}} .pp-cell sub{{font-size:70%;opacity:.75}}
 .pp-legend{{font:12px system-ui,sans-serif;margin:0 0 8px}}
 .pp-legend .pp-piece{{display:inline-block;padding:0 4px;margin:0 8px 4px 0}}
 {_rules(0)}
@@ -346,7 +426,12 @@ def text_html(inner: str) -> str:
 
 
 def prompt_html(
-    prompt: Prompt, *, marks: Sequence[TextMark] = (), whitespace: bool = False, head: str | None = None
+    prompt: Prompt,
+    *,
+    marks: Sequence[TextMark] = (),
+    whitespace: bool = False,
+    head: str | None = None,
+    ids: bool = False,
 ) -> str:
     """Return a prompt as a `div`, for a page that has `STYLESHEET`, below `head` or the prompt's `heading`."""
     out = [f'<div class="pp-prompt"><div class="pp-head">{safe(heading(prompt) if head is None else head)}</div>']
@@ -354,9 +439,11 @@ def prompt_html(
         out += _failed_html(prompt)
     else:
         out += [
-            block_html(text, marks_of_text(marks, text), whitespace=whitespace)
+            block_html(text, marks_of_text(marks, text), whitespace=whitespace, ids=ids)
             for text in with_speakers(prompt).texts()
         ]
+        counts = message_counts(prompt)
+        out += [] if counts is None else [f'<div class="pp-field">{safe(counts)}</div>']
         out += [f'<div class="pp-field">{safe(f"{_NOT_IN_THE_PROMPT} {what}")}</div>' for what in prompt.left_out]
     return "".join([*out, "</div>"])
 
@@ -370,9 +457,30 @@ def _failed_html(prompt: Prompt) -> Iterator[str]:
         yield f'<div class="pp-field">{safe(f"to do: {REMEDY}")}</div>'
 
 
-def block_html(text: PromptText, marks: Sequence[Mark] = (), *, whitespace: bool = False) -> str:
+def cells_html(text: PromptText, marks: Sequence[Mark] = (), *, ids: bool = False) -> str:
+    """Return the tokens of a text as spans, with their ids and origins in titles, or with the ids below them."""
+    out = ""
+    for cell, piece, shown in cell_fragments(text, UNICODE, marks):
+        classes = " ".join(f"pp-{name}" for name in (shown[0].kind, *sorted(shown[0].marks - {"escape"})))
+        inner = "".join(
+            span_html("escape", part.text) if "escape" in part.marks else escape(part.text) for part in shown
+        )
+        notes = [f"id {cell.id}" if cell.is_token else "no token", "trained" if cell.trained else None]
+        notes += ["control token" if cell.is_control else None, "padding" if cell.is_padding else None]
+        notes += [None if piece is None else caption(piece)]
+        number = f"<sub>{cell.id}</sub>" if ids and cell.is_token else ""
+        title = safe(" · ".join(filter(None, notes)))
+        out += f'<span class="{"pp-cell " * cell.is_token}{classes}" title="{title}">{inner}{number}</span>'
+        out += "\n" if "\n" in cell.text else ""
+    return out
+
+
+def block_html(text: PromptText, marks: Sequence[Mark] = (), *, whitespace: bool = False, ids: bool = False) -> str:
     """Return one text of a prompt, below the role of its message and the kind of its part if it has them."""
-    block = text_html(pieces_html(text.pieces, marks=marks, whitespace=whitespace))
+    if text.cells is not None:
+        block = text_html(cells_html(text, marks, ids=ids))
+    else:
+        block = text_html(pieces_html(text.pieces, marks=marks, whitespace=whitespace))
     if (message := text.message) is None:
         return block
     head = "" if text.part or message.role is None else span_html("role", message.role)
@@ -385,7 +493,10 @@ def block_html(text: PromptText, marks: Sequence[Mark] = (), *, whitespace: bool
 
 def legend_html(prompts: Iterable[Prompt]) -> str:
     """Return a `div` of class `pp-legend` that explains the colours of some prompts; nothing if nothing is known."""
+    prompts = list(prompts)
     spans = "".join(span_html(f"piece pp-{kind}", name) for kind, name in shown_legend(prompts))
+    if any(cell.trained for prompt in prompts for cells in prompt.cells for cell in cells):
+        spans += span_html("piece pp-cell pp-trained", "trained token")
     return f'<div class="pp-legend">{spans}</div>' if spans else ""
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 from promptpress.engine.errors import counted
 from promptpress.typing import Request
+
+from promptpress_workbench.prompts.token_cells import TokenCell, token_counts_text
 
 _CONTENT_KEYS = ("prompt", "content", "parts", "prompt_mm", "text")
 """Keys that may hold a message's content; the first one that is there does."""
@@ -98,6 +100,8 @@ class PromptText:
     message: PromptMessage | None = None
     number: int | None = None
     part: int | None = None
+    cells: tuple[TokenCell, ...] | None = None
+    """Its tokens, if the prompt has some."""
 
     @property
     def text(self) -> str:
@@ -129,6 +133,8 @@ class Prompt:
     """The row's values in the columns that are rendered, if there is no request."""
     left_out: tuple[str, ...] = ()
     """What a chat template has left out of the request, in words."""
+    cells: tuple[tuple[TokenCell, ...], ...] = ()
+    """The tokens of each of its `texts`; nothing if there is no tokenizer."""
 
     @property
     def text(self) -> str:
@@ -148,13 +154,17 @@ class Prompt:
             yield from message.all_pieces()
 
     def texts(self) -> Iterator[PromptText]:
+        for index, text in enumerate(self._texts()):
+            yield replace(text, cells=self.cells[index]) if self.cells else text
+
+    def _texts(self) -> Iterator[PromptText]:
         if self.messages is None:
             yield PromptText(self.pieces)
         for number, message in enumerate(self.messages or ()):
             yield from message.texts(number)
 
 
-def heading(prompt: Prompt, *, tokens: int | None = None, separator: str = " · ") -> str:
+def heading(prompt: Prompt, *, separator: str = " · ") -> str:
     """Return one line that identifies a prompt and says how large it is."""
     entries = request_names(prompt.sample, prompt.label, prompt.turn)
     if prompt.request is None:
@@ -162,7 +172,9 @@ def heading(prompt: Prompt, *, tokens: int | None = None, separator: str = " · 
     if prompt.messages is not None:
         entries.append(counted(len(prompt.messages), "message"))
     entries += [counted(prompt.bytes, "byte"), counted(prompt.characters, "character")]
-    return separator.join(entries if tokens is None else [*entries, counted(tokens, "token")])
+    if prompt.cells:
+        entries.append(token_counts_text([cell for cells in prompt.cells for cell in cells]))
+    return separator.join(entries)
 
 
 def request_names(sample: int, label: Any, turn: int | None) -> list[str]:

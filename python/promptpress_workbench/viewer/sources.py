@@ -238,7 +238,7 @@ class StoredTemplate(TemplateSource):
     rows: StoredRows
 
     def window(self, start: int, stop: int) -> Iterator[RequestBatch]:
-        rendered = self._engine.render(self.rows.store.rows(start, stop), RenderOptions(errors="column"))
+        rendered = self.engine.render(self.rows.store.rows(start, stop), RenderOptions(errors="column"))
         for batch in rendered.to_batches():
             samples = _core.repeated_rows(start, batch.num_rows, 1)
             yield RequestBatch(samples, batch.column(0), numbering="own", errors=batch.column(1))
