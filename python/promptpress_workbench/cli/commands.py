@@ -19,10 +19,10 @@ from promptpress_workbench.cli.options import (
     MODEL_OPTIONS,
     OPTIONS,
     OVERRIDES,
-    PROMPT_OPTIONS,
     SEEN_TOKEN_OPTIONS,
     TEMPLATE_OPTIONS,
     TOKEN_OPTIONS,
+    TWIN_OPTIONS,
     Keywords,
     option_name,
 )
@@ -63,7 +63,10 @@ _RUN = (*FORMAT_OPTIONS, "threads", "quiet", "traceback")
 _BULK = (*_RUN, "batch_size", "progress")
 _QUIET = _help(quiet="no progress bar, no notes and no summary")
 _COUNTS = _help(tokenizer="count tokens: tokenizer.json, its folder, or cached model")
-_SEEN_TOKENS = _help(tokenizer="show tokens: of a tokenizer.json, its folder, or a cached model")
+_SEEN_TOKENS = _help(
+    tokenizer="show tokens: of a tokenizer.json, its folder, or a cached model",
+    mask="with --tokenizer: fill the tokens that are trained",
+)
 _SKIPPED: dict[str, Keywords] = {
     "errors": {
         "choices": ("raise", "skip"),
@@ -148,12 +151,12 @@ _SHOW = Command(
     "promptpress show --template 'Q: {question} A:' --data questions.csv --row 0-2",
     (
         "data",
-        "where",
         "sample",
         "row",
         "grep",
         "longest",
         "template",
+        "jinja",
         "chat_template",
         "tokenizer",
         "mask",
@@ -197,15 +200,22 @@ _DIFF = Command(
     "[A] [B] [--data FILE...] [options]",
     "Compare two ways of rendering the same samples: count the prompts that differ, and show the first of them.",
     "promptpress diff --template 'Q: {question} A:' --template-b 'Q: {question}' --data questions.csv",
-    ("data", "where", "max", "template", "jinja", "model", "chat_template", "json", "whitespace"),
-    (*_SOURCES, "other", *_RULES, "where", "max", "whitespace", "color", "json", *_RUN),
+    ("data", "where", "max", "template", "jinja", "model", "chat_template", "tokenizer", "mask", "json"),
+    (*_SOURCES, "other", *_RULES, *SEEN_TOKEN_OPTIONS, "where", "max", "whitespace", "color", "json", *_RUN),
     f"""\
 A and B are prompt configurations, or files of prompts that render wrote. Without B, both sides are A, and options for B
 say what differs. Each of these options has a form with -b, such as --model-b, which is for B alone:
-{", ".join(map(option_name, PROMPT_OPTIONS))}.
+{", ".join(map(option_name, TWIN_OPTIONS))}.
+
+With --tokenizer, token ids are compared, and with --mask what is trained; differences are grouped by the tokens that
+differ and their place in the turn. A may be a prepared data set of token ids, which is compared with what the options
+make of --data, or with B.
 """,
     {
-        **_COUNTS,
+        **_help(
+            tokenizer="compare token ids; or count tokens for a budget (--max-seq-len, --fit)",
+            mask="with --tokenizer: compare what is trained, too",
+        ),
         "config": {"metavar": "A", "help": "a prompt configuration, or a file of prompts"},
         "max": {"default": 3, "help": "show the first N differences (3)"},
         "json": {"help": "print the counts and the first differences as JSON"},

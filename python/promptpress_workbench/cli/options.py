@@ -305,6 +305,9 @@ CONFIGURATION_OPTIONS = (*TEMPLATE_OPTIONS, *MODEL_OPTIONS, *OVERRIDES, "tokeniz
 PROMPT_OPTIONS = (*CONFIGURATION_OPTIONS, *JINJA_OPTIONS)
 """All options that decide the prompts, such as `--substitution`."""
 
+TWIN_OPTIONS = (*PROMPT_OPTIONS, *SEEN_TOKEN_OPTIONS)
+"""The options that `diff` has once more for B."""
+
 
 def option_name(name: str) -> str:
     """Return the option of an attribute of the parsed arguments: `--batch-size` of `batch_size`."""

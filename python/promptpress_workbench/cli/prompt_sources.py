@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Iterable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import promptpress
 import pyarrow as pa
@@ -38,13 +38,11 @@ from promptpress_workbench.prompts.prepared_source import PreparedSource, prepar
 from promptpress_workbench.prompts.prompt import as_request
 from promptpress_workbench.prompts.prompt_source import SampleRows, TableRows
 from promptpress_workbench.prompts.rendered_source import RenderedSource
-from promptpress_workbench.prompts.renderer_source import RendererSource, TemplateSource, source_of
+from promptpress_workbench.prompts.renderer_source import source_of
+from promptpress_workbench.prompts.tokenized import ShownSource
 
 if TYPE_CHECKING:
     from promptpress.engine.templates import StagedRenderer
-
-ShownSource: TypeAlias = RendererSource | TemplateSource | RenderedSource | ChosenSource | PreparedSource
-"""The sources of prompts that people look at."""
 
 # The reasons why some sources don't go into some outputs, as docs/sources.md lists them.
 NO_FINGERPRINT = "a fingerprint is of a configuration or a template, and not of prompts or of a task of lm-eval"

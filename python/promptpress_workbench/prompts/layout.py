@@ -1,7 +1,7 @@
 """Prompts as lines of styled fragments, for a terminal or a page of plain text, and as HTML made of such fragments.
 
 Nothing of a prompt is ever markup: texts are escaped, characters that can't be seen are shown, and there is no script.
-All classes begin with `pp-`; `STYLESHEET` styles them, light and dark.
+All classes begin with `pp-`; `STYLESHEET` of `stylesheet.py` styles them, light and dark.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from promptpress_workbench.prompts.kinds import (
     shown_legend,
     with_speakers,
 )
-from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptText, heading
-from promptpress_workbench.prompts.token_cells import TokenCell, message_counts, with_pieces
+from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptText, heading, message_counts
+from promptpress_workbench.prompts.stylesheet import FONT
+from promptpress_workbench.prompts.token_cells import TokenCell
 
 _TRAILING = re.compile(r"[ \t\xa0]+(?=\n|\Z)")
 _TAB_STOP = 8
@@ -36,23 +37,6 @@ Mark = tuple[int, int, str]
 
 TextMark = tuple[int | None, int | None, Mark]
 """The numbers of a message and a part, None and None for a bare text, and a mark in that text."""
-
-COLORS = {  # kind: text and background of the light theme, then of the dark one
-    "template": ("#0b4f9e", "#e8f0fb", "#9ec5ff", "#16263d"),
-    "column": ("#14602f", "#e2f5e8", "#8fe0a8", "#12301d"),
-    "example": ("#7a2f86", "#f7e9f9", "#e3a7ee", "#331c38"),
-    "example_column": ("#5b2a9d", "#eee6fb", "#c9aefc", "#281d42"),
-    "meta": ("#7a5200", "#fdf1d6", "#f0c871", "#362a10"),
-    "separator": ("#4b5563", "#eceef1", "#b3bac5", "#262b33"),
-    "masked": ("#a01226", "#fde6e9", "#ffa3af", "#40171d"),
-    "filled": ("#7f1d1d", "#fecaca", "#ffe1e1", "#8f1d1d"),
-    "control": ("#9d174d", "#fdf2f8", "#f9a8d4", "#2e1522"),
-    "system": ("#7a5200", "#fdf1d6", "#f0c871", "#362a10"),
-    "user": ("#14602f", "#e2f5e8", "#8fe0a8", "#12301d"),
-    "assistant": ("#5b2a9d", "#eee6fb", "#c9aefc", "#281d42"),
-    "tool": ("#0e5a66", "#def3f6", "#7fd6e2", "#0f2d33"),
-}
-_FONT = "13px/1.5 ui-monospace,SF Mono,Cascadia Mono,DejaVu Sans Mono,Menlo,Consolas,monospace"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,47 +94,56 @@ def cell_fragments(
 
     A text that the brackets around trained tokens could be taken for is escaped.
     """
-    for cell, piece in with_pieces(text.cells or (), text.pieces):
-        kind: ShownKind | str = "control" if cell.is_control else "unknown" if piece is None else shown_kind(piece)
-        names = {"trained": cell.trained, "padding": cell.is_padding, "wrong": cell.is_unknown or cell.label is not None}
-        of_cell = [mark[2] for mark in marks if mark[0] < max(cell.stop, cell.start + 1) and mark[1] > cell.start]
+    for token, piece in text.cells_with_pieces():
+        kind: ShownKind | str = "control" if token.is_control else "unknown" if piece is None else shown_kind(piece)
+        names = {
+            "trained": token.trained,
+            "padding": token.is_padding,
+            "wrong": token.is_unknown or token.label is not None,
+        }
+        of_cell = [mark[2] for mark in marks if mark[0] < max(token.stop, token.start + 1) and mark[1] > token.start]
         styles = frozenset([*of_cell, *(name for name, has in names.items() if has)])
         shown = []
-        for part in re.split("([\udc80-\udcff])", cell.text):
+        for part in () if token.is_unknown else re.split("([\udc80-\udcff])", token.text):
             if "\udc80" <= part <= "\udcff":
                 shown.append(Fragment(f"\\x{ord(part) - 0xDC00:02x}", kind, styles | {"escape"}))
                 continue
             for displayed, _, is_escape in runs(part, glyphs):
                 if displayed != "\n":
                     shown.append(Fragment(displayed, kind, styles | {"escape"} if is_escape else styles))
-        if cell.text in glyphs.trained:
-            shown = [Fragment("".join(f"\\u{ord(character):04x}" for character in cell.text), kind, styles | {"escape"})]
-        if cell.label is not None:
-            shown.append(Fragment(f" (trained as {cell.label})", kind, styles))
-        if ids and cell.id is not None and not cell.is_unknown:
-            shown.append(Fragment(f"#{cell.id}", "text", styles))
-        yield cell, piece, shown or [Fragment(glyphs.empty, kind, styles | {"escape"})]
+        if token.text in glyphs.trained:
+            shown = [
+                Fragment("".join(f"\\u{ord(character):04x}" for character in token.text), kind, styles | {"escape"})
+            ]
+        if token.is_unknown:  # a space stands in no other token
+            shown.append(Fragment(f"(no token {token.id})", kind, styles))
+        if not token.is_token:
+            shown = [Fragment("( ", "text"), *shown, Fragment(" )", "text")]
+        if token.label is not None:
+            shown.append(Fragment(f" (trained as {token.label})", kind, styles))
+        if ids and token.name is not None:
+            shown.append(Fragment(f"#{token.id}", "text", styles))
+        yield token, piece, shown or [Fragment(glyphs.empty, kind, styles | {"escape"})]
 
 
 def _spaced(
     cells: Iterable[tuple[TokenCell, Piece | None, list[Fragment]]], glyphs: Glyphs, *, brackets: bool
 ) -> Iterator[Fragment]:
     """Put a space between cells, a line feed after one that has some, and maybe brackets around trained ones."""
-    is_open = is_first = False
-    is_first = True
-    for cell, _, shown in cells:
-        is_trained = bool(cell.trained)
-        if brackets and is_trained != is_open:
-            yield Fragment(glyphs.trained[0] + " " if is_trained else " " + glyphs.trained[1], "head")
-            is_first, is_open = is_trained or is_first, is_trained
-        if not is_first:
-            yield Fragment(" ", "head")
+    gap, is_open = "", False
+    ordered = list(cells)
+    for index, (token, _, shown) in enumerate(ordered):
+        if brackets and token.trained and not is_open:
+            yield Fragment(gap + glyphs.trained[0], "head")
+            gap, is_open = " ", True
+        yield Fragment(gap, "head")
         yield from shown
-        is_first = "\n" in cell.text
-        if is_first:
+        if is_open and not (index + 1 < len(ordered) and ordered[index + 1][0].trained):
+            yield Fragment(f" {glyphs.trained[1]}", "head")
+            is_open = False
+        gap = "" if "\n" in token.text else " "
+        if not gap:
             yield Fragment("\n", "head")
-    if brackets and is_open:
-        yield Fragment(" " + glyphs.trained[1], "head")
 
 
 def trailing(pieces: Iterable[Piece]) -> list[Mark]:
@@ -323,7 +316,6 @@ class Layout:
         if parts:
             yield from wrapped(parts[1:], self.width)
 
-
     def _legend_of_cells(self, cells: Sequence[TokenCell]) -> list[Fragment]:
         if not cells:
             return []
@@ -334,65 +326,6 @@ class Layout:
             name = "trained" if self.is_colored else f"{glyphs.trained[0]} trained {glyphs.trained[1]}"
             parts += [Fragment("  ", "head"), Fragment(name, "unknown", frozenset(["trained"]))]
         return parts
-
-
-def _rules(theme: int) -> str:
-    kinds = " ".join(
-        f".pp-{kind}{{color:{colors[2 * theme]};background:{colors[2 * theme + 1]}}}" for kind, colors in COLORS.items()
-    )
-    frame, ink, quiet = (("#d5d9df", "#1c2430", "#5d6673"), ("#3b424d", "#e3e7ed", "#98a2b0"))[theme]
-    match, added, removed = (("#ffe27a", "#9be5ae", "#ffb3bb"), ("#7a6200", "#1d6b37", "#8a2533"))[theme]
-    trained = ("#ffd591", "#7a4a00")[theme]
-    return (
-        f".pp-prompt,.pp-legend{{color:{ink};border-color:{frame}}} .pp-head,.pp-role,.pp-field{{color:{quiet}}} "
-        f".pp-message{{border-color:{frame}}} {kinds} .pp-match{{background:{match}}} .pp-added{{background:{added}}} "
-        f".pp-removed{{background:{removed}}} .pp-escape{{color:{quiet}}} "
-        f".pp-cell{{background:none;border-color:{frame}}} .pp-trained{{background:{trained}}} .pp-wrong{{background:{removed}}}"
-    )
-
-
-def _under(selector: str, rules: str) -> str:
-    """Put rules under a selector."""
-    out = []
-    for rule in rules.split("} "):
-        names, _, body = rule.rstrip("}").partition("{")
-        out.append(",".join(f"{selector} {name}" for name in names.split(",")) + "{" + body + "}")
-    return " ".join(out)
-
-
-_DARK = _rules(1)
-
-STYLESHEET = f"""\
-.pp-prompt{{border:1px solid;border-radius:6px;margin:0 0 12px;padding:8px 10px;text-align:left;max-width:100%}}
-.pp-head{{font:12px system-ui,sans-serif;margin:0 0 6px}}
-.pp-message{{border-left:3px solid;padding:0 0 0 8px;margin:6px 0}}
-.pp-role{{font:600 12px system-ui,sans-serif}}
-.pp-field{{font:12px system-ui,sans-serif;margin:0 0 0 8px}}
-.pp-text{{font:{_FONT};white-space:pre-wrap;overflow-wrap:anywhere;margin:0;\
-padding:0;background:none;border:0;unicode-bidi:isolate}}
-.pp-piece{{border-radius:2px;unicode-bidi:isolate}}
-.pp-filled{{outline:1.5px solid #dc2626}}
-.pp-masked-place{{font-size:11px;padding:0 3px;border:1px dashed}}
-.pp-escape{{font-size:85%;opacity:.85}}
-.pp-trailing{{outline:1px solid}}
-.pp-cell{{border:1px solid;border-radius:3px;padding:0 1px;margin:0 1px 0 0}}
-.pp-cell.pp-control{{font-weight:600}} .pp-padding{{opacity:.45}} .pp-cell sub{{font-size:70%;opacity:.75}}
-.pp-legend{{font:12px system-ui,sans-serif;margin:0 0 8px}}
-.pp-legend .pp-piece{{display:inline-block;padding:0 4px;margin:0 8px 4px 0}}
-{_rules(0)}
-@media (prefers-color-scheme:dark){{{_DARK}}}
-{_under('[data-jp-theme-light="true"]', _rules(0))}
-{_under('[data-jp-theme-light="false"]', _DARK)}
-{_under("body.vscode-light", _rules(0))}
-{_under("body.vscode-dark", _DARK)}
-"""
-"""The stylesheet of this module's HTML: for a `<style>` element, once a page."""
-
-
-def stylesheet_under(light: str, dark: str) -> str:
-    """Return a stylesheet for a page that has one selector if it is light and another if it is dark."""
-    layout = STYLESHEET.partition(_rules(0))[0]
-    return f"{layout}{_under(light, _rules(0))}\n{_under(dark, _DARK)}\n"
 
 
 def pieces_html(pieces: Iterable[Piece], *, marks: Sequence[Mark] = (), whitespace: bool = False) -> str:
@@ -422,7 +355,7 @@ def text_html(inner: str) -> str:
 
     The font is set on the element itself, because notebooks have rules for `pre` that win over a class.
     """
-    return f'<pre class="pp-text" style="font:{_FONT};text-align:left;word-break:normal">{inner}</pre>'
+    return f'<pre class="pp-text" style="font:{FONT};text-align:left;word-break:normal">{inner}</pre>'
 
 
 def prompt_html(
@@ -460,18 +393,18 @@ def _failed_html(prompt: Prompt) -> Iterator[str]:
 def cells_html(text: PromptText, marks: Sequence[Mark] = (), *, ids: bool = False) -> str:
     """Return the tokens of a text as spans, with their ids and origins in titles, or with the ids below them."""
     out = ""
-    for cell, piece, shown in cell_fragments(text, UNICODE, marks):
+    for token, piece, shown in cell_fragments(text, UNICODE, marks):
         classes = " ".join(f"pp-{name}" for name in (shown[0].kind, *sorted(shown[0].marks - {"escape"})))
         inner = "".join(
             span_html("escape", part.text) if "escape" in part.marks else escape(part.text) for part in shown
         )
-        notes = [f"id {cell.id}" if cell.is_token else "no token", "trained" if cell.trained else None]
-        notes += ["control token" if cell.is_control else None, "padding" if cell.is_padding else None]
+        notes = [f"id {token.id}" if token.is_token else "no token", "trained" if token.trained else None]
+        notes += ["control token" if token.is_control else None, "padding" if token.is_padding else None]
         notes += [None if piece is None else caption(piece)]
-        number = f"<sub>{cell.id}</sub>" if ids and cell.is_token else ""
+        number = f"<sub>{token.id}</sub>" if ids and token.is_token else ""
         title = safe(" · ".join(filter(None, notes)))
-        out += f'<span class="{"pp-cell " * cell.is_token}{classes}" title="{title}">{inner}{number}</span>'
-        out += "\n" if "\n" in cell.text else ""
+        out += f'<span class="{"pp-token " * token.is_token}{classes}" title="{title}">{inner}{number}</span>'
+        out += "\n" if "\n" in token.text else ""
     return out
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
 from typing import Any
@@ -15,7 +15,7 @@ from promptpress.engine.tokens import LoadedTokenizer, load_tokenizer
 from pyarrow import types
 
 from promptpress_workbench.prompts.prompt import Piece, Prompt
-from promptpress_workbench.prompts.prompt_source import RequestBatch, SampleRows
+from promptpress_workbench.prompts.prompt_source import RequestBatch, RequestId, SampleRows
 from promptpress_workbench.prompts.token_cells import TokenTexts, cells_of_ids
 
 IDS = "input_ids"
@@ -44,6 +44,7 @@ def token_column(
     ids: pa.Array, trained: pa.Array | None, offsets: pa.Array | None = None, padded: pa.Array | None = None
 ) -> pa.Array:
     """Put lists of the tokens of requests into one column, by which requests are compared."""
+    ids = ids.cast(pa.list_(pa.int64()))
     nulls = pa.nulls(len(ids), pa.list_(pa.bool_()))
     columns = {IDS: ids, "trained": nulls if trained is None else trained}
     columns |= {name: column for name, column in (("offsets", offsets), ("padded", padded)) if column is not None}
@@ -126,6 +127,20 @@ def prepared_batches(batch: pa.RecordBatch, ids_column: str) -> Iterator[tuple[i
             parts += [(start + half, rows.slice(half)), (start, rows.slice(0, half))]
 
 
+def prompt_of_tokens(texts: TokenTexts, value: Mapping[str, Any], request: RequestId) -> Prompt:
+    """Make a prompt of tokens as `token_column` has them, maybe with their `labels`."""
+    ids = value[IDS]
+    cells = cells_of_ids(texts, ids, value["trained"] or [None] * len(ids))
+    if padded := value.get("padded"):
+        cells = [replace(cell, is_padding=flag) for cell, flag in zip(cells, padded, strict=True)]
+    if labels := value.get(LABELS):
+        pairs = zip(cells, labels, strict=True)
+        cells = [cell if label in (cell.id, _NOT_TRAINED) else replace(cell, label=label) for cell, label in pairs]
+    text = b"".join(cell.data for cell in cells).decode("utf-8", "replace")
+    sample, label, turn = request
+    return Prompt(sample, text, (Piece(text),), label=label, turn=turn, cells=(tuple(cells),))
+
+
 class PreparedSource:
     """The rows of a prepared data set as prompts: their ids decoded one by one, with what is trained of them."""
 
@@ -137,6 +152,11 @@ class PreparedSource:
         self.ids_column = ids_column
         loaded: LoadedTokenizer = load_tokenizer(tokenizer)
         self.texts = TokenTexts(loaded.tokenizer)
+
+    @property
+    def has_mask(self) -> bool:
+        """True if a column says what is trained."""
+        return any(name in self.rows.schema.names for name in (LABELS, *MASKS))
 
     @property
     def num_samples(self) -> int:
@@ -154,7 +174,7 @@ class PreparedSource:
             return [Prompt(row, None, error=error)]
         (value,) = self._tokens(prepared).to_pylist()
         labels = None if prepared.labels is None else prepared.labels[0].as_py()
-        return [self.request({**value, "labels": labels}, row)]
+        return [self.request({**value, LABELS: labels}, row)]
 
     @staticmethod
     def _tokens(prepared: PreparedBatch) -> pa.Array:
@@ -164,16 +184,7 @@ class PreparedSource:
         """Make a prompt of a text, or of tokens as `token_column` has them."""
         if not isinstance(value, dict):
             return Prompt(sample, value, (Piece(value),) if value else ())
-        ids = value[IDS]
-        cells = cells_of_ids(self.texts, ids, value["trained"] or [None] * len(ids))
-        for name, flags in (("is_padding", value.get("padded")), ("label", value.get("labels"))):
-            if flags is not None:
-                cells = [
-                    replace(cell, **{name: flag}) if flag and (name != "label" or _is_other(cell.id, flag)) else cell
-                    for cell, flag in zip(cells, flags, strict=True)
-                ]
-        text = b"".join(cell.data for cell in cells).decode("utf-8", "replace")
-        return Prompt(sample, text, (Piece(text),), label=label, turn=turn, cells=(tuple(cells),))
+        return prompt_of_tokens(self.texts, value, RequestId(sample, label, turn))
 
     def requests(self) -> Iterator[RequestBatch]:
         """Yield the texts of all rows, as the library decodes them."""
@@ -186,7 +197,9 @@ class PreparedSource:
                 ]
                 texts = self.texts.tokenizer.decode_batch(ids, skip_special_tokens=False)
                 null = part.prompts.is_null()
-                yield replace(part, prompts=pc.if_else(null, pa.scalar(None, pa.string()), pa.array(texts, pa.string())))
+                yield replace(
+                    part, prompts=pc.if_else(null, pa.scalar(None, pa.string()), pa.array(texts, pa.string()))
+                )
 
     def token_requests(self) -> Iterator[RequestBatch]:
         """Yield the tokens of all rows as `token_column` has them."""
@@ -200,7 +213,3 @@ class PreparedSource:
                     tokens = pc.if_else(errors.is_null(), tokens, pa.scalar(None, tokens.type))
                 yield RequestBatch(samples, tokens, numbering="own", errors=errors)
             first += batch.num_rows
-
-
-def _is_other(number: int | None, label: int) -> bool:
-    return label not in (number, _NOT_TRAINED)

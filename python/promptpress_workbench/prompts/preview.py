@@ -18,10 +18,11 @@ from promptpress.engine.errors import render_error
 from promptpress.engine.tokens import TokenSettings, load_tokenizer
 from promptpress.typing import Mask, TableLike
 
-from promptpress_workbench.prompts.layout import STYLESHEET, Layout, legend_html, plain, prompt_html, safe
+from promptpress_workbench.prompts.layout import Layout, legend_html, plain, prompt_html, safe
 from promptpress_workbench.prompts.prompt import Prompt
 from promptpress_workbench.prompts.prompt_source import TableRows
 from promptpress_workbench.prompts.renderer_source import RendererSource, source_of
+from promptpress_workbench.prompts.stylesheet import STYLESHEET
 
 _announced: dict[int, tuple[weakref.ref[pa.Table], Callable[[pa.Table], str]]] = {}
 """The live tables that have HTML, and what writes it, keyed by the table's id: Arrow's tables have no hash."""

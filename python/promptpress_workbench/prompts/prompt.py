@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -18,6 +19,9 @@ _CONTENT_KEYS = ("prompt", "content", "parts", "prompt_mm", "text")
 
 _PAYLOAD_KEYS = ("text", "content", "url", "data")
 """Keys of a part's payload, which go before others: a part also has a type and may have options."""
+
+_MESSAGE = re.compile(r"\[(\d+)\](?!\.role$)")
+"""The path of a text of a message, but not of its role."""
 
 Spans = Mapping[tuple[int, int | None], list[dict[str, Any]]]
 """Spans by the numbers of message and part."""
@@ -107,6 +111,18 @@ class PromptText:
     def text(self) -> str:
         return "".join(piece.text for piece in self.pieces)
 
+    def cells_with_pieces(self) -> Iterator[tuple[TokenCell, Piece | None]]:
+        """Yield the tokens, each with the piece that has its first character, up to the end of the pieces."""
+        pieces, total = self.pieces, len(self.text)
+        index, end = 0, len(pieces[0].text) if pieces else 0
+        for cell in self.cells or ():
+            if cell.start > total or (cell.start == total and cell.stop > total):
+                return
+            while index + 1 < len(pieces) and end <= cell.start:
+                index += 1
+                end += len(pieces[index].text)
+            yield cell, pieces[index] if pieces else None
+
     @property
     def content(self) -> tuple[object, ...]:
         """The text, role and fields, without their origins."""
@@ -175,6 +191,42 @@ def heading(prompt: Prompt, *, separator: str = " · ") -> str:
     if prompt.cells:
         entries.append(token_counts_text([cell for cells in prompt.cells for cell in cells]))
     return separator.join(entries)
+
+
+def message_counts(prompt: Prompt) -> str | None:
+    """Return the numbers of tokens, and of trained ones, of each message in words; None if messages aren't known.
+
+    The template's tokens belong to no message, but for those that are trained along with a message's.
+    """
+    messages: dict[int, tuple[str | None, list[TokenCell]]] = {}
+    others = 0
+    for text in prompt.texts() if prompt.cells else ():
+        if text.message is not None and text.number is not None:
+            messages.setdefault(text.number, (text.message.role, []))[1].extend(text.cells or ())
+            continue
+        latest: list[TokenCell] = []
+        waiting: list[TokenCell] = []  # trained tokens before their message, such as a tag
+        for cell, piece in text.cells_with_pieces():
+            place = None if piece is None or not cell.data else _MESSAGE.match(piece.path or "")
+            if place is not None and piece is not None:
+                latest = messages.setdefault(int(place[1]), (piece.role, []))[1]
+                latest += [*waiting, cell]
+                waiting = []
+            elif cell.trained and latest and latest[-1].trained:
+                latest.append(cell)
+            elif cell.trained:
+                waiting.append(cell)
+            else:
+                others += cell.is_token
+        others += len(waiting)
+    out = []
+    for number, (role, cells) in sorted(messages.items()):
+        trained = sum(bool(cell.trained) for cell in cells)
+        count = sum(cell.is_token for cell in cells)
+        out.append(f"{number} {role or ''}".rstrip() + f" {count:,}" + (f" ({trained:,} trained)" if trained else ""))
+    if not out:
+        return None
+    return f"tokens by message: {'; '.join([*out, f'template {others:,}'] if others else out)}"
 
 
 def request_names(sample: int, label: Any, turn: int | None) -> list[str]:

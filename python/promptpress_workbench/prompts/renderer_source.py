@@ -161,7 +161,9 @@ class RendererSource:
             kept = [index for index in kept if requests[index][2] == turn]
         prompts = {}
         lacking = LeftOut()
-        of_texts = None if engine.chat is None else self._spans_of_texts(engine, core_table, python_text, lacking)
+        of_texts = (
+            None if engine.chat is None else self._spans_of_texts(engine, (core_table, python_text), lacking, table)
+        )
         marking = self._marking_engine if engine is self._row_engine else marking_engine(engine)
         for index in kept:
             request, label_text, turn_number = requests[index]
@@ -190,7 +192,7 @@ class RendererSource:
 
     @staticmethod
     def _spans_of_texts(
-        engine: ConfiguredEngine, table: pa.Table, python_text: Any, lacking: LeftOut
+        engine: ConfiguredEngine, core_rows: tuple[pa.Table, Any], lacking: LeftOut, samples: pa.Table
     ) -> list[list[dict[str, Any]]]:
         """Return the spans of all texts of one sample that a chat template has made; none if they wait for replies.
 
@@ -200,9 +202,10 @@ class RendererSource:
         if core.wants_replies or chat is None:
             return []
         out: list[list[dict[str, Any]]] = []
+        table, python_text = core_rows
         for part in core.render(table, None, StreamState(), False, python_text, True):
             options = RenderOptions.of((), spans="detailed")
-            spans = chat.finished(part, 1, options, lacking=lacking).spans.to_pylist()
+            spans = chat.finished(part, 1, options, samples, lacking=lacking).spans.to_pylist()
             out += [[{**span, "message": 0, "part": None} for span in spans_of_text] for spans_of_text in spans]
         return out
 

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import re
 from codecs import getincrementaldecoder
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unicodedata import normalize
 
 from promptpress.engine.errors import counted
 
-if TYPE_CHECKING:
-    from promptpress_workbench.prompts.prompt import Piece, Prompt
-
 _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
-_MESSAGE = re.compile(r"\[(\d+)\](?!\.role$)")
 _ANCHORS = ("a", "x", "o", "the", "A", "1", "▁a", "Ġa")
 
 
@@ -54,8 +50,6 @@ class TokenCell:
     @property
     def text(self) -> str:
         r"""The text as it is shown: bytes that are no whole character are lone surrogates (`\udc80` to `\udcff`)."""
-        if self.is_unknown:
-            return f"no token {self.id}"
         return self.data.decode("utf-8", "surrogateescape") or (self.name or "")
 
 
@@ -154,11 +148,11 @@ def cells_of_text(
     for number, (start, end), is_trained, next_start in zip_longest(ids, offsets, trained or (), following):
         limit = len(text) if next_start is None else max(end, next_start)
         name = texts.name(number) or ""
-        data = _own_bytes(texts, number, name, text, done, limit) if start < limit or start == end else b""
+        data = _own_bytes(texts, number, text, done, limit) if start < limit or start == end else b""
         if not data and start > done:
             cells.append(TokenCell(None, None, text[done:start]))
             done = start
-            data = _own_bytes(texts, number, name, text, done, end)
+            data = _own_bytes(texts, number, text, done, end)
         data = data or text[done : max(end if next_start is None else min(end, next_start), done)]
         done += len(data)
         cells.append(TokenCell(number, name, data, trained=is_trained, is_control=number in texts.added))
@@ -167,9 +161,9 @@ def cells_of_text(
     return with_characters(cells)
 
 
-def _own_bytes(texts: TokenTexts, number: int, name: str, text: bytes, start: int, limit: int) -> bytes:
+def _own_bytes(texts: TokenTexts, number: int, text: bytes, start: int, limit: int) -> bytes:
     """Return what a token decodes to if the text goes on with it, up to a limit; else nothing."""
-    byte = _BYTE.fullmatch(name)
+    byte = _BYTE.fullmatch(texts.name(number) or "")
     candidates = [texts.data(number, is_first=False), texts.data(number, is_first=True)]
     candidates += [candidates[0].removeprefix(b" "), bytes([int(byte[1], 16)]) if byte else b""]
     for data in candidates:
@@ -194,71 +188,11 @@ def with_characters(cells: Sequence[TokenCell]) -> list[TokenCell]:
     return out
 
 
-def with_pieces(cells: Sequence[TokenCell], pieces: Sequence[Piece]) -> Iterator[tuple[TokenCell, Piece | None]]:
-    """Yield cells, each with the piece that has its first character, up to the end of the pieces."""
-    index, end = 0, len(pieces[0].text) if pieces else 0
-    total = sum(len(piece.text) for piece in pieces)
-    for cell in cells:
-        if cell.start > total or (cell.start == total and cell.stop > total):
-            return
-        while index + 1 < len(pieces) and end <= cell.start:
-            index += 1
-            end += len(pieces[index].text)
-        yield cell, pieces[index] if pieces else None
-
-
 def token_counts_text(cells: Sequence[TokenCell]) -> str:
     """Return how many tokens there are, trained, and padding, in words."""
     tokens = [cell for cell in cells if cell.is_token]
     out = [counted(len(tokens), "token")]
     if any(cell.trained is not None for cell in tokens):
-        out.append(f"{sum(map(_is_trained, tokens)):,} trained")
+        out.append(f"{sum(bool(cell.trained) for cell in tokens):,} trained")
     padding = sum(cell.is_padding for cell in tokens)
     return ", ".join([*out, f"{padding:,} padding"] if padding else out)
-
-
-def _is_trained(cell: TokenCell) -> bool:
-    return bool(cell.trained)
-
-
-def message_counts(prompt: Prompt) -> str | None:
-    """Return the numbers of tokens, and of trained ones, of each message in words; None if messages aren't known.
-
-    The template's tokens belong to no message, but for those that are trained along with a message's.
-    """
-    if prompt.messages is not None:
-        texts = list(prompt.texts())
-        counts = [(text.number or 0, None if text.message is None else text.message.role, text.cells) for text in texts]
-        return _listed({number: (role, list(cells or ())) for number, role, cells in counts}) if prompt.cells else None
-    if len(prompt.cells) != 1:
-        return None
-    by_message: dict[int, tuple[str | None, list[TokenCell]]] = {}
-    others = 0
-    last: int | None = None
-    held: list[TokenCell] = []
-    for cell, piece in with_pieces(prompt.cells[0], prompt.pieces):
-        place = None if piece is None or not cell.data else _MESSAGE.match(piece.path or "")
-        if place is not None and piece is not None:
-            last = int(place[1])
-            role, cells = by_message.setdefault(last, (piece.role, []))
-            cells += [*held, cell]
-            held = []
-        elif cell.trained and last is not None and by_message[last][1][-1].trained:
-            by_message[last][1].append(cell)
-        elif cell.trained:
-            held.append(cell)
-        elif cell.is_token:
-            others += 1
-    others += len(held)
-    if not by_message:
-        return None
-    return _listed(dict(sorted(by_message.items()))) + (f"; template {others:,}" if others else "")
-
-
-def _listed(messages: Mapping[int, tuple[str | None, Sequence[TokenCell]]]) -> str:
-    out = []
-    for number, (role, cells) in messages.items():
-        trained = sum(map(_is_trained, cells))
-        count = sum(cell.is_token for cell in cells)
-        out.append(f"{number} {role or ''}".rstrip() + f" {count:,}" + (f" ({trained:,} trained)" if trained else ""))
-    return f"tokens by message: {'; '.join(out)}"

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 from promptpress import to_pylist
-from promptpress.engine import PromptColumn, RenderOptions, TableEngine, engine_of, sample_numbers
+from promptpress.engine import Part, PromptColumn, RenderOptions, TableEngine, engine_of, sample_numbers
 from promptpress.engine.errors import template_error
+from promptpress.engine.tables import lazy_compute as pc
 from promptpress.engine.tokens import Encoder, LoadedTokenizer, TokenEngine, TokenSettings
 
 from promptpress_workbench.prompts.file_rows import ChosenSource
-from promptpress_workbench.prompts.prepared_source import PreparedSource, token_column
+from promptpress_workbench.prompts.prepared_source import IDS, PreparedSource, prompt_of_tokens, token_column
 from promptpress_workbench.prompts.prompt import Prompt
-from promptpress_workbench.prompts.prompt_source import PromptSource, RequestBatch, RowEngine
+from promptpress_workbench.prompts.prompt_source import RequestBatch, RequestId, RowEngine
 from promptpress_workbench.prompts.rendered_source import RenderedSource
 from promptpress_workbench.prompts.renderer_source import RendererSource, TemplateSource
 from promptpress_workbench.prompts.token_cells import TokenCell, TokenTexts, cells_of_text
 
-EncodableSource = RendererSource | TemplateSource | RenderedSource | ChosenSource | PreparedSource
+EncodableSource: TypeAlias = RendererSource | TemplateSource | RenderedSource | ChosenSource
+ShownSource: TypeAlias = EncodableSource | PreparedSource
+"""The sources of prompts that people look at."""
 
 
 class TokenView:
@@ -37,7 +40,7 @@ class TokenView:
         """True if tokens depend on more than a prompt's text."""
         return self.settings.mask is not None or self.settings.control_tokens == "text"
 
-    def with_cells(self, source: EncodableSource, prompts: Sequence[Prompt]) -> list[Prompt]:
+    def with_cells(self, source: ShownSource, prompts: Sequence[Prompt]) -> list[Prompt]:
         """Return prompts of one sample with their tokens; one whose mask isn't known has an error in the place."""
         rendered = [prompt for prompt in prompts if prompt.request is not None]
         if not rendered or isinstance(source, PreparedSource):
@@ -64,7 +67,7 @@ class TokenView:
         for batch in self._batches(of_row.engine, iter(of_row.table.to_batches()), of_row.labels, of_row.first):
             errors = [None] * len(batch) if batch.errors is None else batch.errors.to_pylist()
             for request, row, error in zip(batch.ids(), to_pylist(batch.prompts), errors, strict=True):
-                tokens = row if error is None else {"error": error}
+                tokens: Any = row if error is None else {"error": error}
                 out[len(out) // 2] = out[str(request.label), request.turn] = tokens
         return out
 
@@ -85,7 +88,8 @@ class TokenView:
         encoded = self.encoder.encode(texts, special if prompt.messages is None else False, offsets=True)
         columns = encoded.rows.columns(None, False, None, "refuse", sorted(encoded.errors))
         cells: list[tuple[TokenCell, ...]] = []
-        for text, ids, offsets in zip(texts, columns.input_ids.to_pylist(), columns.offsets.to_pylist(), strict=True):
+        of_tokens: Any = columns.offsets
+        for text, ids, offsets in zip(texts, columns.input_ids.to_pylist(), of_tokens.to_pylist(), strict=True):
             places = [(offset["start"], offset["end"]) for offset in offsets or ()]
             cells.append(tuple(cells_of_text(self.texts, text.as_py().encode(), ids or (), places)))
         return replace(prompt, cells=tuple(cells))
@@ -93,10 +97,8 @@ class TokenView:
     def requests(self, source: EncodableSource) -> Iterator[RequestBatch]:
         """Yield all requests of a source as `token_column` has them; those that can't be encoded have an error."""
         inner = source.source if isinstance(source, ChosenSource) else source
-        if isinstance(inner, RenderedSource):
-            engine: TableEngine = engine_of(PromptColumn(inner.prompt_column))
-        else:
-            engine = inner.engine
+        engine: TableEngine
+        engine = engine_of(PromptColumn(inner.prompt_column)) if isinstance(inner, RenderedSource) else inner.engine
         for batch in self._batches(engine, inner.rows.batches(), inner.labels):
             samples = source.chosen.numbers(batch.samples) if isinstance(source, ChosenSource) else batch.samples
             yield replace(batch, samples=samples)
@@ -113,8 +115,44 @@ class TokenView:
                 run = tokens.begin(RenderOptions(errors="column"), labels, first)
             assert run is not None
             for part in run.parts(table, first):
+                assert isinstance(part, Part)  # as of a run of tokens
                 columns = dict(zip(self.settings.columns, part.more, strict=False))
                 tokens_of = token_column(columns["input_ids"], columns.get("assistant_masks"), columns["offsets"])
                 samples = sample_numbers(part, run.times).cast(pa.int64())
                 yield RequestBatch(samples, tokens_of, part.labels, part.turns, "own", part.errors)
             first += batch.num_rows
+
+
+class TokenSource:
+    """The tokens of a source's requests, by which it is compared with another."""
+
+    has_origins = False
+
+    def __init__(self, source: ShownSource, view: TokenView) -> None:
+        self._source = source
+        self._view = view
+        self.has_mask = source.has_mask if isinstance(source, PreparedSource) else view.settings.mask is not None
+        """True if it is known what is trained; what isn't known on one side isn't compared."""
+
+    @property
+    def labels(self) -> list[Any] | None:
+        return self._source.labels
+
+    @property
+    def num_samples(self) -> int:
+        return self._source.num_samples
+
+    def prompts(self, row: int, label: Any = None, turn: int | None = None) -> list[Prompt]:
+        return self._view.with_cells(self._source, self._source.prompts(row, label, turn))
+
+    def requests(self) -> Iterator[RequestBatch]:
+        source = self._source
+        batches = source.token_requests() if isinstance(source, PreparedSource) else self._view.requests(source)
+        for batch in batches:
+            ids, trained = (pc.struct_field(batch.prompts, name) for name in (IDS, "trained"))
+            yield replace(batch, prompts=token_column(ids, trained if self.has_mask else None))
+
+    def request(self, value: Any, sample: int, label: Any = None, turn: int | None = None) -> Prompt:
+        if value is None:
+            return Prompt(sample, None, label=label, turn=turn)
+        return prompt_of_tokens(self._view.texts, value, RequestId(sample, label, turn))

@@ -28,9 +28,8 @@ from promptpress.typing import StreamLike, TableLike
 
 from promptpress_workbench.prompts.failed_rows import FailedRows
 from promptpress_workbench.prompts.rendered_source import column_requests
-from promptpress_workbench.statistics.statistics import LengthSummary, Statistics
+from promptpress_workbench.statistics.statistics import PERCENTAGES, LengthSummary, Statistics
 
-_PERCENTAGES = (1, 5, 25, 50, 75, 95, 99)
 _BINS = 20
 _MAX_FIRST = 5
 """The number of longest and shortest requests, of groups of duplicates, and of requests of a group."""
@@ -143,7 +142,7 @@ class _Collector:
     ) -> Statistics:
         """Return the statistics of so many samples, of which some can't be rendered."""
         sizes, characters, tokens = (
-            lengths.summary(list(_PERCENTAGES), _BINS) for lengths in (self._bytes, self._characters, self._tokens)
+            lengths.summary(list(PERCENTAGES), _BINS) for lengths in (self._bytes, self._characters, self._tokens)
         )
         unit, longest_by = ("bytes", sizes) if self._counter is None else ("tokens", tokens)
         repeated, groups, largest = self._duplicates.summary(_MAX_FIRST, _MAX_FIRST)
@@ -359,7 +358,7 @@ def _summary(summary: dict[str, Any]) -> LengthSummary:
         mean=summary["sum"] / summary["requests"] if summary["requests"] else None,
         min=summary["min"],
         max=summary["max"],
-        percentiles=dict(zip(_PERCENTAGES, summary["percentiles"], strict=False)),
+        percentiles=dict(zip(PERCENTAGES, summary["percentiles"], strict=False)),
         histogram=pa.Table.from_pylist(
             [dict(zip(_HISTOGRAM.names, row, strict=True)) for row in summary["histogram"]], _HISTOGRAM
         ),

@@ -16,7 +16,7 @@ from promptpress_workbench.diff.differences import changes, first_difference, te
 from promptpress_workbench.files.write.output_file import output_file
 from promptpress_workbench.prompts.escapes import visible
 from promptpress_workbench.prompts.kinds import with_speakers
-from promptpress_workbench.prompts.layout import STYLESHEET, Mark, block_html, legend_html, prompt_html, safe
+from promptpress_workbench.prompts.layout import Mark, block_html, legend_html, prompt_html, safe
 from promptpress_workbench.prompts.prompt import (
     ContentPart,
     Piece,
@@ -26,6 +26,7 @@ from promptpress_workbench.prompts.prompt import (
     heading,
     request_names,
 )
+from promptpress_workbench.prompts.stylesheet import STYLESHEET
 from promptpress_workbench.viewer.search import value_text
 from promptpress_workbench.viewer.sources import Choice, SampleStore, Sources
 

@@ -19,9 +19,9 @@ from promptpress_workbench.audit.findings import Finding
 from promptpress_workbench.prompts.escapes import one_line, printable
 from promptpress_workbench.prompts.failed_rows import row_values
 from promptpress_workbench.prompts.kinds import described, kind_of, with_speakers
-from promptpress_workbench.prompts.layout import COLORS
 from promptpress_workbench.prompts.prompt import Piece, Prompt, as_request, prompt_of
 from promptpress_workbench.prompts.prompt_source import RequestFilter
+from promptpress_workbench.prompts.stylesheet import COLORS
 from promptpress_workbench.viewer.search import (
     DifferenceSearch,
     RowFinder,

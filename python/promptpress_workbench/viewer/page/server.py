@@ -17,7 +17,8 @@ from nicegui import app, ui
 from promptpress.engine.errors import UsageError, reason
 
 from promptpress_workbench.prompts.escapes import one_line, visible
-from promptpress_workbench.prompts.layout import legend_html, stylesheet_under
+from promptpress_workbench.prompts.layout import legend_html
+from promptpress_workbench.prompts.stylesheet import stylesheet_under
 from promptpress_workbench.viewer.guard import Guard
 from promptpress_workbench.viewer.prompt_html import MAX_CHARACTERS, columns_html, compared_html, cut, rows_html
 from promptpress_workbench.viewer.view import View

@@ -1,0 +1,166 @@
+"""Differences of two sequences of tokens: other ids, or another mask, described so that equal causes are one group.
+
+A description has the tokens that differ and their place relative to the turn. Control tokens, headers and the blanks
+next to them are named; text, which is other in each row, is an ellipsis.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, groupby, pairwise
+from typing import Literal, NamedTuple
+
+from promptpress_workbench.prompts.escapes import UNICODE, runs
+from promptpress_workbench.prompts.kinds import NAMED_NEXT, cut
+from promptpress_workbench.prompts.token_cells import TokenCell
+
+_TEXT = "…"
+_SAME = 4
+"""So many equal tokens after a difference end it."""
+
+_MAX_DIFFERENT = 256
+"""The most tokens of a difference, on both sides together, after which equal ones are looked for."""
+
+_LONG = 20
+_HEADER = re.compile(r"[ \t]*(\w+)[ \t]*\n*")
+_Block = tuple[int, int, int, int]
+
+
+class _Sign(NamedTuple):
+    """What stands for a token in a description, and true if a control token begins with it."""
+
+    text: str
+    is_control: bool
+
+
+@dataclass(frozen=True)
+class TokenChange:
+    """A stretch of tokens that isn't the same on both sides, by the numbers of its cells."""
+
+    change: Literal["ids", "mask"]
+    description: str
+    a: tuple[int, int]
+    b: tuple[int, int]
+
+
+def token_changes(a: Sequence[TokenCell], b: Sequence[TokenCell]) -> Iterator[TokenChange]:
+    """Yield the stretches in which ids differ, then those of equal ids of which one side alone trains the tokens."""
+    signs = _signs(a), _signs(b)
+    blocks = list(_blocks([cell.id for cell in a], [cell.id for cell in b]))
+    for start, stop, begin, end in blocks:
+        where = (start, stop), (begin, end)
+        texts = _summary(signs[0][start:stop]), _summary(signs[1][begin:end])
+        yield TokenChange("ids", _described(texts, where, (len(a), len(b)), _place(signs[0], start)), *where)
+    start = begin = 0
+    for block in [*blocks, (len(a), len(a), len(b), len(b))]:
+        pairs = enumerate(zip(a[start : block[0]], b[begin : block[2]], strict=True))
+        differing = ((index, _only_in(*pair)) for index, pair in pairs)
+        for side, stretch in groupby(differing, key=lambda item: item[1]):
+            numbers = [index for index, _ in stretch]
+            if side is not None:
+                first, last = numbers[0], numbers[-1] + 1
+                text = _summary(signs[0][start + first : start + last])
+                place = _place(signs[0], start + first)
+                where = (start + first, start + last), (begin + first, begin + last)
+                yield TokenChange("mask", f"trained only in {side}: {text}, {place}", *where)
+        start, begin = block[1], block[3]
+
+
+def _only_in(mine: TokenCell, yours: TokenCell) -> str | None:
+    """Return the side that alone trains a token; None if both do or neither, or one doesn't say it."""
+    if mine.trained is None or yours.trained is None or mine.trained == yours.trained:
+        return None
+    return "A" if mine.trained else "B"
+
+
+def _described(
+    texts: tuple[str, str], where: tuple[tuple[int, int], tuple[int, int]], lengths: tuple[int, int], place: str
+) -> str:
+    sides = [f"{text} in {side}" for text, side in zip(texts, "AB", strict=True) if text]
+    if len(sides) == 2:
+        return f"{sides[0]}, {sides[1]}, {place}"
+    number, lacking = (1, "A") if texts[1] else (0, "B")
+    start, stop = where[number]
+    if _TEXT in texts[number] and stop == lengths[number]:
+        return f"{lacking} ends earlier: it is cut off, or the rest isn't there"
+    if _TEXT in texts[number] and start == 0:
+        return f"{lacking} begins later: it is cut off, or the beginning isn't there"
+    if _TEXT in texts[number] and stop - start > _LONG:
+        return f"{lacking} lacks a stretch of text, {place}"
+    at_end = " at the end," if stop == lengths[number] else ""
+    return f"only in {'AB'[number]}: {texts[number]},{at_end} {place}"
+
+
+def _blocks(a: Sequence[int | None], b: Sequence[int | None]) -> Iterator[_Block]:
+    """Yield the stretches in which two sequences differ; after some equal tokens a new one begins."""
+    ends = [len(a), len(b)]
+    first = next((index for index, pair in enumerate(zip(a, b, strict=False)) if pair[0] != pair[1]), min(ends))
+    while min(ends) > first and a[ends[0] - 1] == b[ends[1] - 1]:
+        ends = [end - 1 for end in ends]
+    i = j = first
+    while i < ends[0] or j < ends[1]:
+        if i < ends[0] and j < ends[1] and a[i] == b[j]:
+            i, j = i + 1, j + 1
+            continue
+        stop, end = (
+            _resumed(a[i : ends[0]], b[j : ends[1]]) if i < ends[0] and j < ends[1] else (ends[0] - i, ends[1] - j)
+        )
+        yield i, i + stop, j, j + end
+        i, j = i + stop, j + end
+
+
+def _resumed(a: Sequence[int | None], b: Sequence[int | None]) -> tuple[int, int]:
+    """Return how many tokens of each side stand before the nearest place from which on some are equal."""
+    for total in range(1, min(len(a) + len(b), _MAX_DIFFERENT)):
+        for skipped in range(max(total - len(b), 0), min(total, len(a)) + 1):
+            mine, yours = a[skipped : skipped + _SAME], b[total - skipped : total - skipped + _SAME]
+            if mine == yours and (len(mine) == _SAME or total + 2 * len(mine) == len(a) + len(b)):
+                return skipped, total - skipped
+    return len(a), len(b)
+
+
+def _signs(cells: Sequence[TokenCell]) -> list[_Sign]:
+    """Return what stands for each cell: its text if it is the template's, else an ellipsis."""
+    controls: dict[int, str] = {}  # by the first character; text that spells a control token counts as one
+    done = 0
+    for stretch, is_control in cut("".join(cell.text for cell in cells)):
+        controls |= {done: stretch} if is_control else {}
+        done += len(stretch)
+    starts = list(accumulate((len(cell.text) for cell in cells), initial=0))
+    controls |= {start: cell.text for start, cell in zip(starts, cells, strict=False) if cell.is_control}
+    text = "".join(cell.text for cell in cells)
+    is_named = bytearray(len(text))  # of each character
+    ordered = sorted(controls.items())
+    for (start, name), (following, _) in pairwise([*ordered, (len(text), "")]):
+        end = start + len(name)
+        between = text[end:following]
+        header = _HEADER.match(between) if name in NAMED_NEXT else None
+        after = len(between) - len(between.lstrip()) if header is None else header.end()
+        before = len(between) - len(between.rstrip())
+        for begin, stop in ((start, end + after), (following - before, following)):
+            is_named[begin:stop] = b"\1" * (stop - begin)
+    signs = []
+    for cell, (start, stop) in zip(cells, pairwise(starts), strict=True):
+        is_template = all(is_named[start:stop]) and start < stop
+        signs.append(_Sign(_shown(cell.text) if is_template else _TEXT, start in controls))
+    return signs
+
+
+def _shown(text: str) -> str:
+    return "".join(part for part, _, _ in runs(text, UNICODE) if part != "\n")
+
+
+def _summary(signs: Sequence[_Sign]) -> str:
+    """Return what stands for some cells, with runs of the same sign once."""
+    return "".join(text for text, _ in groupby(sign.text for sign in signs))
+
+
+def _place(signs: Sequence[_Sign], index: int) -> str:
+    """Describe the place before a cell by the control token before it, and by what stands between."""
+    if index == 0:
+        return "at the start"
+    start = next((number for number in range(index - 1, -1, -1) if signs[number].is_control), 0)
+    before, is_text, _ = _summary(signs[start:index]).partition(_TEXT)
+    return f"in the text after {before or 'the start'}" if is_text else f"after {before}"
