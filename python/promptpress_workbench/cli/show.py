@@ -27,7 +27,7 @@ from promptpress_workbench.cli.prompt_sources import (
 from promptpress_workbench.cli.run_counts import AnyRenderer, report_no_rows
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import Terminal, say
-from promptpress_workbench.cli.token_options import of_tokens, token_view, trained_answer
+from promptpress_workbench.cli.token_options import draws_tokens, of_tokens, token_view, trained_answer
 from promptpress_workbench.diff.comparison import MAX_GROUPED, MAX_KINDS, Comparison, compare, difference_rows
 from promptpress_workbench.diff.diff import DiffLayout, location_text, summary
 from promptpress_workbench.files.read.samples import sampled_rows
@@ -70,8 +70,15 @@ def show(settings: Settings, arguments: Namespace) -> None:
     with standard_output() as stream:
         terminal = Terminal(stream, arguments.color, is_terminal=sys.stdout.isatty())
         remedy = in_options(REMEDY)
-        looks = arguments.whitespace, terminal.is_colored, arguments.ids
-        layout = Layout(terminal.width, terminal.glyphs, *looks, remedy)
+        layout = Layout(
+            terminal.width,
+            terminal.glyphs,
+            arguments.whitespace,
+            terminal.is_colored,
+            arguments.ids,
+            draws_tokens(source, arguments),
+            remedy,
+        )
         printed: list[Prompt] = []
         for prompt in _prompts(source, settings, arguments, terminal, layout, counter=counter):
             if tokens is not None:

@@ -236,6 +236,8 @@ class Layout:
     """Colours tell the kinds: hidden answers are shown, which aren't part of the prompt, and no token has brackets."""
     ids: bool = False
     """Show the ids of tokens."""
+    tokens: bool = True
+    """Draw the tokens of prompts that have some; else they are only counted."""
     remedy: str = REMEDY
     """The remedy for a row that can't be rendered."""
 
@@ -248,7 +250,7 @@ class Layout:
             return
         for text in with_speakers(prompt).texts():
             yield from self.head(text)
-            if text.cells is None:
+            if text.cells is None or not self.tokens:
                 yield from self.text(text.pieces, marks_of_text(marks, text))
             else:
                 yield from self.cells(text, marks_of_text(marks, text))
@@ -317,7 +319,7 @@ class Layout:
             yield from wrapped(parts[1:], self.width)
 
     def _legend_of_cells(self, cells: Sequence[TokenCell]) -> list[Fragment]:
-        if not cells:
+        if not cells or not self.tokens:
             return []
         glyphs = self.glyphs
         white = f"{glyphs.space} space  {glyphs.tab} tab  {glyphs.newline} line feed"
