@@ -56,6 +56,8 @@ NO_AUDIT = (
     "--chat-template FOLDER audits the chats that it makes of them"
 )
 
+NEEDS_TOKENIZER = "holds token ids; --tokenizer FILE|NAME names the tokenizer that shows them as text"
+
 PROMPT_COLUMNS = (PROMPT_COLUMN, "messages", "conversations")
 """The columns that hold prompts unless `--column` names another; the first one that there is."""
 
@@ -212,8 +214,7 @@ def _of_file(settings: Settings) -> ShownSource:
     rows = sample_rows(prompt_files(settings), settings.format)
     if (ids := prepared_ids(settings, rows.schema)) is not None:
         if settings.tokenizer is None:
-            message = "holds token ids; --tokenizer FILE|NAME names the tokenizer that shows them as text"
-            raise UsageError(f"{path}: {message}")
+            raise UsageError(f"{path}: {NEEDS_TOKENIZER}")
         return PreparedSource(rows, token_counter(settings.tokenizer), ids)
     name = prompt_column_of(settings, rows.schema)
     try:

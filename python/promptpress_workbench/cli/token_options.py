@@ -29,7 +29,7 @@ def token_view(settings: Settings, arguments: Namespace) -> TokenView | None:
 
 
 def draws_tokens(source: ShownSource, arguments: Namespace) -> bool:
-    """Return true if the tokenizer shows tokens; for prompts with a budget it counts them, unless a mask is asked for."""
+    """Return true if tokens are shown; with a budget they are counted, unless an option is about tokens."""
     inner = source.source if isinstance(source, ChosenSource) else source
     has_budget = isinstance(inner, RendererSource) and inner.engine.fit is not None
     return not has_budget or getattr(arguments, "ids", False) or first_given(arguments, SEEN_TOKEN_OPTIONS) is not None

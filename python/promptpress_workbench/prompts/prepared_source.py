@@ -188,28 +188,35 @@ class PreparedSource:
 
     def requests(self) -> Iterator[RequestBatch]:
         """Yield the texts of all rows, as the library decodes them."""
-        for batch in self.token_requests():
-            for start in range(0, len(batch), _BATCH):
-                part = batch.slice(start, _BATCH)
+        first = 0
+        for batch in self.rows.batches():
+            yield from self.texts_of(batch, first)
+            first += batch.num_rows
+
+    def texts_of(self, batch: pa.RecordBatch, first: int) -> Iterator[RequestBatch]:
+        """Yield the texts of a batch of rows, of which the first has a number."""
+        for start in range(0, batch.num_rows, _BATCH):
+            for part in self._tokens_of(batch.slice(start, _BATCH), first + start):
                 ids = [
                     [number for number in of_row or () if self.texts.name(number) is not None]
                     for of_row in pc.struct_field(part.prompts, IDS).to_pylist()
                 ]
                 texts = self.texts.tokenizer.decode_batch(ids, skip_special_tokens=False)
-                null = part.prompts.is_null()
-                yield replace(
-                    part, prompts=pc.if_else(null, pa.scalar(None, pa.string()), pa.array(texts, pa.string()))
-                )
+                null = pa.scalar(None, pa.string())
+                yield replace(part, prompts=pc.if_else(part.prompts.is_null(), null, pa.array(texts, pa.string())))
 
     def token_requests(self) -> Iterator[RequestBatch]:
         """Yield the tokens of all rows as `token_column` has them."""
         first = 0
         for batch in self.rows.batches():
-            for start, prepared in prepared_batches(batch, self.ids_column):
-                samples = _core.repeated_rows(first + start, len(prepared.ids), 1)
-                errors = None if prepared.is_sound else prepared.errors
-                tokens = self._tokens(prepared)
-                if errors is not None:
-                    tokens = pc.if_else(errors.is_null(), tokens, pa.scalar(None, tokens.type))
-                yield RequestBatch(samples, tokens, numbering="own", errors=errors)
+            yield from self._tokens_of(batch, first)
             first += batch.num_rows
+
+    def _tokens_of(self, batch: pa.RecordBatch, first: int) -> Iterator[RequestBatch]:
+        for start, prepared in prepared_batches(batch, self.ids_column):
+            samples = _core.repeated_rows(first + start, len(prepared.ids), 1)
+            errors = None if prepared.is_sound else prepared.errors
+            tokens = self._tokens(prepared)
+            if errors is not None:
+                tokens = pc.if_else(errors.is_null(), tokens, pa.scalar(None, tokens.type))
+            yield RequestBatch(samples, tokens, numbering="own", errors=errors)

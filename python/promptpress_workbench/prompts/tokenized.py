@@ -35,6 +35,15 @@ class TokenView:
         self.encoder = Encoder.of(tokenizer)
         self.texts = TokenTexts(self.encoder.tokenizer)
 
+    def ids_of(self, token: str) -> list[int]:
+        """Return the ids that a text means: the number itself, a token of the vocabulary, or one that decodes to it."""
+        tokenizer = self.encoder.tokenizer
+        if token.isascii() and token.isdigit():
+            return [int(token)]
+        encoded = tokenizer.encode(token, add_special_tokens=False).ids
+        named = tokenizer.token_to_id(token)
+        return [*(encoded if len(encoded) == 1 else ()), *(() if named is None else [named])]
+
     @property
     def _needs_engine(self) -> bool:
         """True if tokens depend on more than a prompt's text."""

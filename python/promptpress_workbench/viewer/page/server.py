@@ -122,7 +122,7 @@ def _prompt_of(view: View, line: int, *, whole: bool, whitespace: bool, compare:
         html = compared_html(*sides, names=view.names(), whitespace=whitespace)
         columns = columns_html(view.columns(row), [*prompts, *others])
         return {"row": row, "html": html, "legend": legend_html(sides[0] + sides[1]), "columns": columns}
-    html, left = rows_html(prompts, whole=whole, whitespace=whitespace)
+    html, left = rows_html(prompts, whole=whole, whitespace=whitespace, ids=view.sources.shows_ids)
     columns = columns_html(view.columns(row), prompts)
     legend = legend_html(prompts if whole else cut(prompts, MAX_CHARACTERS))
     answer: dict[str, Any] = {"row": row, "html": html, "legend": legend, "columns": columns}
