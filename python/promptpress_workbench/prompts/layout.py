@@ -405,7 +405,7 @@ def cells_html(text: PromptText, marks: Sequence[Mark] = (), *, ids: bool = Fals
         notes += [None if piece is None else caption(piece)]
         number = f"<sub>{token.id}</sub>" if ids and token.is_token else ""
         title = safe(" · ".join(filter(None, notes)))
-        out += f'<span class="{"pp-token " * token.is_token}{classes}" title="{title}">{inner}{number}</span>'
+        out += f'<span class="{"pp-cell " * token.is_token}{classes}" title="{title}">{inner}{number}</span>'
         out += "\n" if "\n" in token.text else ""
     return out
 

@@ -23,7 +23,7 @@ LABELS = "labels"
 MASKS = ("assistant_masks", "completion_mask", "loss_mask")
 """The columns that are true for what is trained."""
 
-_ATTENTION = "attention_mask"
+ATTENTION = "attention_mask"
 _NOT_TRAINED = -100
 _BATCH = 4096
 
@@ -64,7 +64,7 @@ class PreparedBatch:
         ids = column(ids_column)
         assert ids is not None  # as in `prepared_column`
         self.ids = ids
-        given = {name: values for name in (LABELS, *MASKS, _ATTENTION) if (values := column(name)) is not None}
+        given = {name: values for name in (LABELS, *MASKS, ATTENTION) if (values := column(name)) is not None}
         self.errors = self._errors(given)
         self.labels = given.get(LABELS)
         flags = [pc.not_equal(self.labels.flatten(), _NOT_TRAINED)] if self.labels is not None else []
@@ -72,8 +72,8 @@ class PreparedBatch:
         self.is_sound = self.errors.null_count == len(self.errors)
         self.trained = self._flags(reduce(pc.and_, flags)) if flags and self.is_sound else None
         self.padded: pa.Array | None = None
-        if _ATTENTION in given and self.is_sound:
-            self.padded = self._flags(pc.invert(given[_ATTENTION].flatten().cast(pa.bool_())))
+        if ATTENTION in given and self.is_sound:
+            self.padded = self._flags(pc.invert(given[ATTENTION].flatten().cast(pa.bool_())))
 
     def _errors(self, given: dict[str, pa.Array]) -> pa.Array:
         """Return the error of each row that has no ids, or not a value for each of them."""

@@ -19,7 +19,7 @@ from promptpress_workbench.audit.findings import Finding
 from promptpress_workbench.prompts.escapes import one_line, printable
 from promptpress_workbench.prompts.failed_rows import row_values
 from promptpress_workbench.prompts.kinds import described, kind_of, with_speakers
-from promptpress_workbench.prompts.prepared_source import LABELS, MASKS
+from promptpress_workbench.prompts.prepared_source import ATTENTION, LABELS, MASKS
 from promptpress_workbench.prompts.prompt import Piece, Prompt, as_request, prompt_of
 from promptpress_workbench.prompts.prompt_source import RequestFilter
 from promptpress_workbench.prompts.stylesheet import COLORS
@@ -218,7 +218,7 @@ class View:
         """Return the columns of a sample; of a rendered one those of its first request, but for the prompt."""
         source, without = self.source, tuple[str, ...]()
         if isinstance(source, StoredPrepared):
-            without = (source.ids_column, LABELS, *MASKS)
+            without = (source.ids_column, LABELS, *MASKS, ATTENTION)
         if isinstance(source, StoredRendered):
             row, without = source.requests_of(row)[0], (source.prompt_column,)
         table = source.rows.row(row)
