@@ -51,8 +51,7 @@ def token_changes(a: Sequence[TokenCell], b: Sequence[TokenCell]) -> Iterator[To
     blocks = list(_blocks([cell.id for cell in a], [cell.id for cell in b]))
     for start, stop, begin, end in blocks:
         where = (start, stop), (begin, end)
-        texts = _summary(signs[0][start:stop]), _summary(signs[1][begin:end])
-        yield TokenChange("ids", _described(texts, where, (len(a), len(b)), _place(signs[0], start)), *where)
+        yield TokenChange("ids", _described(signs, where), *where)
     start = begin = 0
     for block in [*blocks, (len(a), len(a), len(b), len(b))]:
         pairs = enumerate(zip(a[start : block[0]], b[begin : block[2]], strict=True))
@@ -75,22 +74,28 @@ def _only_in(mine: TokenCell, yours: TokenCell) -> str | None:
     return "A" if mine.trained else "B"
 
 
-def _described(
-    texts: tuple[str, str], where: tuple[tuple[int, int], tuple[int, int]], lengths: tuple[int, int], place: str
-) -> str:
+def _described(signs: tuple[list[_Sign], list[_Sign]], where: tuple[tuple[int, int], tuple[int, int]]) -> str:
+    texts = [_summary(of_side[slice(*numbers)]) for of_side, numbers in zip(signs, where, strict=True)]
+    place = _place(signs[0], where[0][0])
     sides = [f"{text} in {side}" for text, side in zip(texts, "AB", strict=True) if text]
     if len(sides) == 2:
         return f"{sides[0]}, {sides[1]}, {place}"
     number, lacking = (1, "A") if texts[1] else (0, "B")
-    start, stop = where[number]
-    if _TEXT in texts[number] and stop == lengths[number]:
-        return f"{lacking} ends earlier: it is cut off, or the rest isn't there"
-    if _TEXT in texts[number] and start == 0:
-        return f"{lacking} begins later: it is cut off, or the beginning isn't there"
+    (start, stop), (at, _) = where[number], where[1 - number]
+    of_lacking = signs[1 - number]
+    if _TEXT in texts[number] and stop == len(signs[number]) and not (at and _ends_turn(of_lacking[at - 1])):
+        return f"{lacking} ends earlier: its text is cut off"
+    if _TEXT in texts[number] and start == 0 and not (of_lacking and of_lacking[0].is_control):
+        return f"{lacking} begins later: its beginning is cut off"
     if _TEXT in texts[number] and stop - start > _LONG:
         return f"{lacking} lacks a stretch of text, {place}"
-    at_end = " at the end," if stop == lengths[number] else ""
+    at_end = " at the end," if stop == len(signs[number]) else ""
     return f"only in {'AB'[number]}: {texts[number]},{at_end} {place}"
+
+
+def _ends_turn(sign: _Sign) -> bool:
+    """Return true for a control token, and for the template's blanks."""
+    return sign.is_control or set(sign.text) <= {UNICODE.newline, UNICODE.space, UNICODE.tab}
 
 
 def _blocks(a: Sequence[int | None], b: Sequence[int | None]) -> Iterator[_Block]:
@@ -107,7 +112,14 @@ def _blocks(a: Sequence[int | None], b: Sequence[int | None]) -> Iterator[_Block
         stop, end = (
             _resumed(a[i : ends[0]], b[j : ends[1]]) if i < ends[0] and j < ends[1] else (ends[0] - i, ends[1] - j)
         )
-        yield i, i + stop, j, j + end
+        back = 0  # an insertion begins as early as it can, so that it is a whole message
+        while (
+            (not stop or not end)
+            and i > back
+            and (a if stop else b)[i + stop - back - 1 if stop else j + end - back - 1] == a[i - back - 1]
+        ):
+            back += 1
+        yield i - back, i + stop - back, j - back, j + end - back
         i, j = i + stop, j + end
 
 

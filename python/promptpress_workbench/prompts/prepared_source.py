@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import reduce
@@ -10,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 from promptpress.engine import core as _core
 from promptpress.engine.errors import render_error
+from promptpress.engine.tables import is_json
 from promptpress.engine.tables import lazy_compute as pc
 from promptpress.engine.tokens import LoadedTokenizer, load_tokenizer
 from pyarrow import types
@@ -30,9 +32,12 @@ _BATCH = 4096
 
 def prepared_column(schema: pa.Schema, name: str | None = None) -> str | None:
     """Return the column of token ids of a prepared data set, `input_ids` unless it is named; None if there is none."""
-    name = name or IDS
-    index = schema.get_field_index(name)
-    return name if index >= 0 and _holds(schema.field(index).type, types.is_integer) else None
+    index = schema.get_field_index(name or IDS)
+    if index < 0:
+        return None
+    field = schema.field(index)
+    is_ids = field.name == IDS and is_json(field)
+    return field.name if is_ids or _holds(field.type, types.is_integer) else None
 
 
 def _holds(kind: pa.DataType, is_value: Any) -> bool:
@@ -57,6 +62,8 @@ class PreparedBatch:
     def __init__(self, batch: pa.RecordBatch, ids_column: str) -> None:
         def column(name: str) -> pa.Array | None:
             index = batch.schema.get_field_index(name)
+            if index >= 0 and is_json(batch.schema.field(index)):
+                return pa.array(map(_numbers, batch.column(index).to_pylist()), pa.list_(pa.int64()))
             kind = None if index < 0 else batch.schema.field(index).type
             is_flags = kind is not None and _holds(kind, lambda of: types.is_integer(of) or types.is_boolean(of))
             return _as_list(batch.column(index)) if is_flags else None
@@ -107,6 +114,13 @@ class PreparedBatch:
         sums = pc.cumulative_sum(flags.values.cast(pa.int64()))
         sums = pa.concat_arrays([pa.array([0], pa.int64()), sums]).take(flags.offsets)
         return pc.subtract(sums[1:], sums[:-1])
+
+
+def _numbers(text: str | None) -> list[int] | None:
+    """Return the numbers or flags of a list as JSON; None for another value."""
+    values = None if text is None else json.loads(text)
+    is_list = isinstance(values, list) and all(isinstance(value, int) for value in values)
+    return list(map(int, values)) if is_list else None
 
 
 def _as_list(column: pa.Array) -> pa.Array:
