@@ -105,27 +105,25 @@ def _blocks(a: Sequence[int | None], b: Sequence[int | None]) -> Iterator[_Block
     while min(ends) > first and a[ends[0] - 1] == b[ends[1] - 1]:
         ends = [end - 1 for end in ends]
     i = j = first
+    done = 0
     while i < ends[0] or j < ends[1]:
         if i < ends[0] and j < ends[1] and a[i] == b[j]:
             i, j = i + 1, j + 1
             continue
-        stop, end = (
-            _resumed(a[i : ends[0]], b[j : ends[1]]) if i < ends[0] and j < ends[1] else (ends[0] - i, ends[1] - j)
-        )
-        back = 0  # an insertion begins as early as it can, so that it is a whole message
-        while (
-            (not stop or not end)
-            and i > back
-            and (a if stop else b)[i + stop - back - 1 if stop else j + end - back - 1] == a[i - back - 1]
-        ):
-            back += 1
-        yield i - back, i + stop - back, j - back, j + end - back
+        stop, end = _resumed(a[i : ends[0]], b[j : ends[1]])
         i, j = i + stop, j + end
+        back = 0
+        if not stop or not end:  # an insertion begins as early as it can, so that it is a whole message
+            longer, last, at = (a, i, i - stop) if stop else (b, j, i)
+            while at - back > done and longer[last - back - 1] == a[at - back - 1]:
+                back += 1
+        yield i - stop - back, i - back, j - end - back, j - back
+        done = i
 
 
 def _resumed(a: Sequence[int | None], b: Sequence[int | None]) -> tuple[int, int]:
     """Return how many tokens of each side stand before the nearest place from which on some are equal."""
-    for total in range(1, min(len(a) + len(b), _MAX_DIFFERENT)):
+    for total in range(1, min(len(a) + len(b), _MAX_DIFFERENT) if a and b else 0):
         for skipped in range(max(total - len(b), 0), min(total, len(a)) + 1):
             mine, yours = a[skipped : skipped + _SAME], b[total - skipped : total - skipped + _SAME]
             if mine == yours and (len(mine) == _SAME or total + 2 * len(mine) == len(a) + len(b)):
@@ -135,14 +133,13 @@ def _resumed(a: Sequence[int | None], b: Sequence[int | None]) -> tuple[int, int
 
 def _signs(cells: Sequence[TokenCell]) -> list[_Sign]:
     """Return what stands for each cell: its text if it is the template's, else an ellipsis."""
-    controls: dict[int, str] = {}  # by the first character; text that spells a control token counts as one
-    done = 0
-    for stretch, is_control in cut("".join(cell.text for cell in cells)):
-        controls |= {done: stretch} if is_control else {}
-        done += len(stretch)
-    starts = list(accumulate((len(cell.text) for cell in cells), initial=0))
-    controls |= {start: cell.text for start, cell in zip(starts, cells, strict=False) if cell.is_control}
     text = "".join(cell.text for cell in cells)
+    stretches = list(cut(text))
+    begins = accumulate((len(stretch) for stretch, _ in stretches), initial=0)
+    starts = list(accumulate((len(cell.text) for cell in cells), initial=0))
+    # The control tokens by their first character; text that spells one counts as one.
+    controls = {start: name for start, (name, is_control) in zip(begins, stretches, strict=False) if is_control}
+    controls |= {start: cell.text for start, cell in zip(starts, cells, strict=False) if cell.is_control}
     is_named = bytearray(len(text))  # of each character
     ordered = sorted(controls.items())
     for (start, name), (following, _) in pairwise([*ordered, (len(text), "")]):
@@ -156,7 +153,7 @@ def _signs(cells: Sequence[TokenCell]) -> list[_Sign]:
     signs = []
     for cell, (start, stop) in zip(cells, pairwise(starts), strict=True):
         is_template = all(is_named[start:stop]) and start < stop
-        signs.append(_Sign(_shown(cell.text) if is_template else _TEXT, start in controls))
+        signs.append(_Sign(_shown(cell.text) if is_template else _TEXT, start < stop and start in controls))
     return signs
 
 

@@ -63,7 +63,8 @@ class PreparedBatch:
         def column(name: str) -> pa.Array | None:
             index = batch.schema.get_field_index(name)
             if index >= 0 and is_json(batch.schema.field(index)):
-                return pa.array(map(_numbers, batch.column(index).to_pylist()), pa.list_(pa.int64()))
+                texts: list[Any] = batch.column(index).to_pylist()
+                return pa.array(map(_numbers, texts), pa.list_(pa.int64()))
             kind = None if index < 0 else batch.schema.field(index).type
             is_flags = kind is not None and _holds(kind, lambda of: types.is_integer(of) or types.is_boolean(of))
             return _as_list(batch.column(index)) if is_flags else None
