@@ -55,10 +55,10 @@ def test_the_terminal_draws_cells(capsys: pytest.CaptureFixture[str]) -> None:
 def test_text_like_a_bracket_is_escaped() -> None:
     tokenizer = small_tokenizer()
     tokenizer.add_tokens(["⟦"])
-    shown = str(
+    texts = str(
         pp.ChatTemplate("{{ messages[0].content }}").preview([{"messages": [{"role": "user", "content": "⟦a"}]}])
     )
-    assert "⟦a" in shown
+    assert "⟦a" in texts
     text = pp.JinjaTemplate("{{ q }}").preview([{"q": "a ⟦"}], tokenizer=tokenizer)
     assert "a · \\u27e6" in str(text)
 
@@ -78,7 +78,7 @@ def test_what_has_no_tokens(capsys: pytest.CaptureFixture[str]) -> None:
         pp.ChatTemplate(CHATML).preview([{"messages": TALK}], mask="assistant")
 
 
-def test_messages_have_cells_of_their_own(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_message_has_cells(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--template", "{q}", "--system", "Hi", "--data", "q.jsonl", "--tokenizer", "tokenizer.json")
     Path("q.jsonl").write_text('{"q": "1+1"}\n')
     assert "[user]\n1 + 1\ntokens by message: 0 system 2; 1 user 3\n" in out_of(capsys, "show", *words)
@@ -102,7 +102,7 @@ def prepared(**columns: Any) -> pa.Table:
 
 
 @pytest.mark.parametrize(
-    ("columns", "shown"),
+    ("columns", "texts"),
     [
         ({"labels": [[-100, 22, 1], [-100, -100]]}, ["<|im_start|> ⟦ 1 <|im_end|> ⟧", "<|im_start|> 2"]),
         ({"assistant_masks": [[0, 1, 1], [0, 0]]}, ["<|im_start|> ⟦ 1 <|im_end|> ⟧", "<|im_start|> 2"]),
@@ -117,7 +117,7 @@ def prepared(**columns: Any) -> pa.Table:
         ({}, ["<|im_start|> 1 <|im_end|>", "<|im_start|> 2"]),
     ],
 )
-def test_prepared_data_sets(columns: dict[str, Any], shown: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_prepared_data_sets(columns: dict[str, Any], texts: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     table = prepared(**columns)
     pq.write_table(table, "set.parquet")
     Path("set.jsonl").write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
@@ -129,7 +129,7 @@ def test_prepared_data_sets(columns: dict[str, Any], shown: list[str], capsys: p
     (saved / "state.json").write_text('{"_data_files": [{"filename": "data.arrow"}]}')
     for path in ("set.parquet", "set.jsonl", "saved"):
         out = out_of(capsys, "show", path, "--tokenizer", "tokenizer.json", "--row", "0,1")
-        assert all(text in out for text in shown), out
+        assert all(text in out for text in texts), out
     assert out_of(capsys, "view", "set.parquet", "--tokenizer", "tokenizer.json", "--html", "page.html") == ""
     assert "holds token ids; --tokenizer" in out_of(capsys, "show", "set.parquet", code=2)
     assert "holds token ids; --tokenizer" in out_of(capsys, "view", "set.parquet", "--html", "x.html", code=2)

@@ -98,9 +98,9 @@ def check(texts: TokenTexts, text: str, ids: list[int], offsets: list[tuple[int,
     for cell in tokens if is_exact else ():
         decoded = tokenizer.decode([cell.id], skip_special_tokens=False)
         if cell.data and "\ufffd" not in decoded:
-            shown = normalize("NFC", cell.data.decode())
+            covered = normalize("NFC", cell.data.decode())
             # A decoder takes away the blank at the start of a text, and an added token may take blanks in.
-            assert shown.translate(BLANKS) == decoded.translate(BLANKS), (text, cell)
+            assert covered.translate(BLANKS) == decoded.translate(BLANKS), (text, cell)
     whole = cells_of_ids(texts, ids, trained)
     joined = b"".join(cell.data for cell in whole).decode(errors="replace")
     assert joined == tokenizer.decode(ids, skip_special_tokens=False)

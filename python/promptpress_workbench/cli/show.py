@@ -190,8 +190,10 @@ def diff(settings: Settings, arguments: Namespace) -> ExitCode:
 
     masks_of_b = {name: value for name in SEEN_TOKEN_OPTIONS if (value := getattr(arguments, f"{name}_b")) is not None}
     options = [arguments, Namespace(**{**vars(arguments), **masks_of_b})]
-    shown = [prompt_source(side, open_rows, trained_answer(side, of)) for side, of in zip(sides, options, strict=True)]
-    a, b = of_tokens(shown, sides, options) or shown
+    sources = [
+        prompt_source(side, open_rows, trained_answer(side, of)) for side, of in zip(sides, options, strict=True)
+    ]
+    a, b = of_tokens(sources, sides, options) or sources
     has_tokens = isinstance(a, TokenSource)
     grouped = has_tokens or not arguments.json
     comparison = compare(a, b, limit=arguments.max * arguments.json, prompts=0, grouped=grouped)

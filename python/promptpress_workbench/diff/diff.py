@@ -163,8 +163,7 @@ class DiffLayout:
             around = cells[max(start - _AROUND, 0) : min(stop, start + _MAX_TOKENS) + _AROUND]
             marks = [(cell.start, cell.stop, kind) for cell in cells[start:stop]]
             layout = replace(self.layout, width=None if self.layout.width is None else self.layout.width - 2)
-            lines = list(layout.cells(replace(text, cells=around), marks))
-            for line in lines[: -1 if len(lines) > 1 and not lines[-1] else None]:
+            for line in layout.cells(replace(text, cells=around), marks):
                 yield [Fragment(f"{sign} ", "head"), *line]
 
     def _whole_prompts(self, a: Prompt, b: Prompt) -> Iterator[Line]:

@@ -29,7 +29,7 @@ _Block = tuple[int, int, int, int]
 
 
 class _Sign(NamedTuple):
-    """What stands for a token in a description, and true if a control token begins with it."""
+    """The text that stands for a token in a description, and true if a control token begins with it."""
 
     text: str
     is_control: bool
@@ -61,9 +61,9 @@ def token_changes(a: Sequence[TokenCell], b: Sequence[TokenCell]) -> Iterator[To
             if side is not None:
                 first, last = numbers[0], numbers[-1] + 1
                 text = _summary(signs[0][start + first : start + last])
-                place = _place(signs[0], start + first)
+                location = _location(signs[0], start + first)
                 where = (start + first, start + last), (begin + first, begin + last)
-                yield TokenChange("mask", f"trained only in {side}: {text}, {place}", *where)
+                yield TokenChange("mask", f"trained only in {side}: {text}, {location}", *where)
         start, begin = block[1], block[3]
 
 
@@ -76,21 +76,21 @@ def _only_in(mine: TokenCell, yours: TokenCell) -> str | None:
 
 def _described(signs: tuple[list[_Sign], list[_Sign]], where: tuple[tuple[int, int], tuple[int, int]]) -> str:
     texts = [_summary(of_side[slice(*numbers)]) for of_side, numbers in zip(signs, where, strict=True)]
-    place = _place(signs[0], where[0][0])
+    location = _location(signs[0], where[0][0])
     sides = [f"{text} in {side}" for text, side in zip(texts, "AB", strict=True) if text]
     if len(sides) == 2:
-        return f"{sides[0]}, {sides[1]}, {place}"
+        return f"{sides[0]}, {sides[1]}, {location}"
     number, lacking = (1, "A") if texts[1] else (0, "B")
-    (start, stop), (at, _) = where[number], where[1 - number]
+    (start, stop), (index, _) = where[number], where[1 - number]
     of_lacking = signs[1 - number]
-    if _TEXT in texts[number] and stop == len(signs[number]) and not (at and _ends_turn(of_lacking[at - 1])):
+    if _TEXT in texts[number] and stop == len(signs[number]) and not (index and _ends_turn(of_lacking[index - 1])):
         return f"{lacking} ends earlier: its text is cut off"
     if _TEXT in texts[number] and start == 0 and not (of_lacking and of_lacking[0].is_control):
         return f"{lacking} begins later: its beginning is cut off"
     if _TEXT in texts[number] and stop - start > _LONG:
-        return f"{lacking} lacks a stretch of text, {place}"
+        return f"{lacking} lacks a stretch of text, {location}"
     at_end = " at the end," if stop == len(signs[number]) else ""
-    return f"only in {'AB'[number]}: {texts[number]},{at_end} {place}"
+    return f"only in {'AB'[number]}: {texts[number]},{at_end} {location}"
 
 
 def _ends_turn(sign: _Sign) -> bool:
@@ -114,8 +114,8 @@ def _blocks(a: Sequence[int | None], b: Sequence[int | None]) -> Iterator[_Block
         i, j = i + stop, j + end
         back = 0
         if not stop or not end:  # an insertion begins as early as it can, so that it is a whole message
-            longer, last, at = (a, i, i - stop) if stop else (b, j, i)
-            while at - back > done and longer[last - back - 1] == a[at - back - 1]:
+            longer, last, index = (a, i, i - stop) if stop else (b, j, i)
+            while index - back > done and longer[last - back - 1] == a[index - back - 1]:
                 back += 1
         yield i - stop - back, i - back, j - end - back, j - back
         done = i
@@ -153,11 +153,11 @@ def _signs(cells: Sequence[TokenCell]) -> list[_Sign]:
     signs = []
     for cell, (start, stop) in zip(cells, pairwise(starts), strict=True):
         is_template = all(is_named[start:stop]) and start < stop
-        signs.append(_Sign(_shown(cell.text) if is_template else _TEXT, start < stop and start in controls))
+        signs.append(_Sign(_visible_text(cell.text) if is_template else _TEXT, start < stop and start in controls))
     return signs
 
 
-def _shown(text: str) -> str:
+def _visible_text(text: str) -> str:
     return "".join(part for part, _, _ in runs(text, UNICODE) if part != "\n")
 
 
@@ -166,7 +166,7 @@ def _summary(signs: Sequence[_Sign]) -> str:
     return "".join(text for text, _ in groupby(sign.text for sign in signs))
 
 
-def _place(signs: Sequence[_Sign], index: int) -> str:
+def _location(signs: Sequence[_Sign], index: int) -> str:
     """Describe the place before a cell by the control token before it, and by what stands between."""
     if index == 0:
         return "at the start"

@@ -103,27 +103,27 @@ def cell_fragments(
         }
         of_cell = [mark[2] for mark in marks if mark[0] < max(token.stop, token.start + 1) and mark[1] > token.start]
         styles = frozenset([*of_cell, *(name for name, has in names.items() if has)])
-        shown = []
+        excerpt = []
         for part in () if token.is_unknown else re.split("([\udc80-\udcff])", token.text):
             if "\udc80" <= part <= "\udcff":
-                shown.append(Fragment(f"\\x{ord(part) - 0xDC00:02x}", kind, styles | {"escape"}))
+                excerpt.append(Fragment(f"\\x{ord(part) - 0xDC00:02x}", kind, styles | {"escape"}))
                 continue
             for displayed, _, is_escape in runs(part, glyphs):
                 if displayed != "\n":
-                    shown.append(Fragment(displayed, kind, styles | {"escape"} if is_escape else styles))
+                    excerpt.append(Fragment(displayed, kind, styles | {"escape"} if is_escape else styles))
         if token.text in glyphs.trained:
-            shown = [
+            excerpt = [
                 Fragment("".join(f"\\u{ord(character):04x}" for character in token.text), kind, styles | {"escape"})
             ]
         if token.is_unknown:  # a space stands in no other token
-            shown.append(Fragment(f"(no token {token.id})", kind, styles))
+            excerpt.append(Fragment(f"(no token {token.id})", kind, styles))
         if not token.is_token:
-            shown = [Fragment("( ", "text"), *shown, Fragment(" )", "text")]
+            excerpt = [Fragment("( ", "text"), *excerpt, Fragment(" )", "text")]
         if token.label is not None:
-            shown.append(Fragment(f" (trained as {token.label})", kind, styles))
+            excerpt.append(Fragment(f" (trained as {token.label})", kind, styles))
         if ids and token.name is not None:
-            shown.append(Fragment(f"#{token.id}", "text", styles))
-        yield token, piece, shown or [Fragment(glyphs.empty, kind, styles | {"escape"})]
+            excerpt.append(Fragment(f"#{token.id}", "text", styles))
+        yield token, piece, excerpt or [Fragment(glyphs.empty, kind, styles | {"escape"})]
 
 
 def _spaced(
@@ -132,12 +132,12 @@ def _spaced(
     """Put a space between cells, a line feed after one that has some, and maybe brackets around trained ones."""
     gap, is_open = "", False
     ordered = list(cells)
-    for index, (token, _, shown) in enumerate(ordered):
+    for index, (token, _, excerpt) in enumerate(ordered):
         if brackets and token.trained and not is_open:
             yield Fragment(gap + glyphs.trained[0], "head")
             gap, is_open = " ", True
         yield Fragment(gap, "head")
-        yield from shown
+        yield from excerpt
         if is_open and not (index + 1 < len(ordered) and ordered[index + 1][0].trained):
             yield Fragment(f" {glyphs.trained[1]}", "head")
             is_open = False
@@ -289,7 +289,8 @@ class Layout:
     def cells(self, text: PromptText, marks: Sequence[Mark] = ()) -> Iterator[Line]:
         """Yield the lines of a text whose tokens stand apart."""
         cells = cell_fragments(text, self.glyphs, marks, ids=self.ids)
-        yield from wrapped(_spaced(cells, self.glyphs, brackets=not self.is_colored), self.width)
+        lines = list(wrapped(_spaced(cells, self.glyphs, brackets=not self.is_colored), self.width))
+        yield from lines[: -1 if len(lines) > 1 and not lines[-1] else None]  # the last line feed is seen already
 
     def caption(self, text: str, kind: str) -> Iterator[Line]:
         """Yield a text about a prompt, such as its heading, in fragments of one kind; hidden characters are escaped."""
@@ -395,10 +396,10 @@ def _failed_html(prompt: Prompt) -> Iterator[str]:
 def cells_html(text: PromptText, marks: Sequence[Mark] = (), *, ids: bool = False) -> str:
     """Return the tokens of a text as spans, with their ids and origins in titles, or with the ids below them."""
     out = ""
-    for token, piece, shown in cell_fragments(text, UNICODE, marks):
-        classes = " ".join(f"pp-{name}" for name in (shown[0].kind, *sorted(shown[0].marks - {"escape"})))
+    for token, piece, excerpt in cell_fragments(text, UNICODE, marks):
+        classes = " ".join(f"pp-{name}" for name in (excerpt[0].kind, *sorted(excerpt[0].marks - {"escape"})))
         inner = "".join(
-            span_html("escape", part.text) if "escape" in part.marks else escape(part.text) for part in shown
+            span_html("escape", part.text) if "escape" in part.marks else escape(part.text) for part in excerpt
         )
         notes = [f"id {token.id}" if token.is_token else "no token", "trained" if token.trained else None]
         notes += ["control token" if token.is_control else None, "padding" if token.is_padding else None]

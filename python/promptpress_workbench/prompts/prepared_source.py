@@ -64,7 +64,7 @@ class PreparedBatch:
             index = batch.schema.get_field_index(name)
             if index >= 0 and is_json(batch.schema.field(index)):
                 texts: list[Any] = batch.column(index).to_pylist()
-                return pa.array(map(_numbers, texts), pa.list_(pa.int64()))
+                return pa.array([_numbers(text) for text in texts], pa.list_(pa.int64()))
             kind = None if index < 0 else batch.schema.field(index).type
             is_flags = kind is not None and _holds(kind, lambda of: types.is_integer(of) or types.is_boolean(of))
             return _as_list(batch.column(index)) if is_flags else None
@@ -121,7 +121,7 @@ def _numbers(text: str | None) -> list[int] | None:
     """Return the numbers or flags of a list as JSON; None for another value."""
     values = None if text is None else json.loads(text)
     is_list = isinstance(values, list) and all(isinstance(value, int) for value in values)
-    return list(map(int, values)) if is_list else None
+    return [int(value) for value in values or ()] if is_list else None
 
 
 def _as_list(column: pa.Array) -> pa.Array:

@@ -207,9 +207,9 @@ def message_counts(prompt: Prompt) -> str | None:
         latest: list[TokenCell] = []
         waiting: list[TokenCell] = []  # trained tokens before their message, such as a tag
         for cell, piece in text.cells_with_pieces():
-            place = None if piece is None or not cell.data else _MESSAGE.match(piece.path or "")
-            if place is not None and piece is not None:
-                latest = messages.setdefault(int(place[1]), (piece.role, []))[1]
+            match = None if piece is None or not cell.data else _MESSAGE.match(piece.path or "")
+            if match is not None and piece is not None:
+                latest = messages.setdefault(int(match[1]), (piece.role, []))[1]
                 latest += [*waiting, cell]
                 waiting = []
             elif cell.trained and latest and latest[-1].trained:

@@ -85,7 +85,7 @@ class RequestBatch:
 
 
 class RowEngine(NamedTuple):
-    """What renders one sample, or all: an engine, the samples, their labels, and the number of the first."""
+    """An engine that renders some samples, with the samples, their labels and the number of the first."""
 
     engine: TableEngine
     table: pa.Table

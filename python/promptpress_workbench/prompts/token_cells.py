@@ -106,7 +106,7 @@ def byte_level_alphabet() -> dict[str, int]:
     """Return the bytes that the characters of byte-level tokens stand for, as GPT-2 has chosen them."""
     seen = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [byte for byte in range(256) if byte not in seen]
-    return {chr(byte): byte for byte in seen} | {chr(256 + place): byte for place, byte in enumerate(hidden)}
+    return {chr(byte): byte for byte in seen} | {chr(256 + index): byte for index, byte in enumerate(hidden)}
 
 
 def _is_text(data: bytes) -> bool:
@@ -148,11 +148,11 @@ def cells_of_text(
     for number, (start, end), is_trained, next_start in zip_longest(ids, offsets, trained or (), following):
         limit = len(text) if next_start is None else max(end, next_start)
         name = texts.name(number) or ""
-        data = _own_bytes(texts, number, text, done, limit) if start < limit or start == end else b""
+        data = _decoded_bytes(texts, number, text, done, limit) if start < limit or start == end else b""
         if not data and start > done:
             cells.append(TokenCell(None, None, text[done:start]))
             done = start
-            data = _own_bytes(texts, number, text, done, end)
+            data = _decoded_bytes(texts, number, text, done, end)
         data = data or text[done : max(end if next_start is None else min(end, next_start), done)]
         done += len(data)
         cells.append(TokenCell(number, name, data, trained=is_trained, is_control=number in texts.added))
@@ -161,7 +161,7 @@ def cells_of_text(
     return with_characters(cells)
 
 
-def _own_bytes(texts: TokenTexts, number: int, text: bytes, start: int, limit: int) -> bytes:
+def _decoded_bytes(texts: TokenTexts, number: int, text: bytes, start: int, limit: int) -> bytes:
     """Return what a token decodes to if the text goes on with it, up to a limit; else nothing."""
     byte = _BYTE.fullmatch(texts.name(number) or "")
     candidates = [texts.data(number, is_first=False), texts.data(number, is_first=True)]

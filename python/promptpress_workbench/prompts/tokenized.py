@@ -99,8 +99,8 @@ class TokenView:
         cells: list[tuple[TokenCell, ...]] = []
         of_tokens: Any = columns.offsets
         for text, ids, offsets in zip(texts, columns.input_ids.to_pylist(), of_tokens.to_pylist(), strict=True):
-            places = [(offset["start"], offset["end"]) for offset in offsets or ()]
-            cells.append(tuple(cells_of_text(self.texts, text.as_py().encode(), ids or (), places)))
+            spans = [(offset["start"], offset["end"]) for offset in offsets or ()]
+            cells.append(tuple(cells_of_text(self.texts, text.as_py().encode(), ids or (), spans)))
         return replace(prompt, cells=tuple(cells))
 
     def requests(self, source: EncodableSource) -> Iterator[RequestBatch]:

@@ -152,8 +152,9 @@ class RowSearch(RowFinder):
             ):
                 yield from steps
                 return
-            found = pa.array([sample for samples, _ in steps for sample in samples], pa.int64())
-            self._numbers = found if self._numbers is None else found.filter(pc.is_in(found, value_set=self._numbers))
+            rows = self._numbers
+            matches = pa.array([sample for samples, _ in steps for sample in samples], pa.int64())
+            self._numbers = matches if rows is None else matches.filter(pc.is_in(matches, value_set=rows))
         done = 0
         samples: list[pa.Array] = []
         lengths: list[pa.Array] = []
