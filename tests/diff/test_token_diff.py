@@ -118,6 +118,20 @@ def test_a_prepared_data_set(changes: dict[str, Any], causes: list[str], capsys:
     assert "first row 0" in out or not causes
 
 
+def test_rows_that_have_no_mask(capsys: pytest.CaptureFixture[str]) -> None:
+    """They are errors, which a prepared row without ids agrees with."""
+    Path("chats.jsonl").write_text(json.dumps({"messages": TALKS[0]}) + '\n{"messages": null}\n')
+    Path("upper.jinja").write_text(TURN.replace("m.content", "m.content | upper"))
+    words = ("--chat-template", "a.jinja", *OPTIONS[:-1])
+    assert main(["tokenize", *words, "--errors", "column", "--out", "set.parquet", "--quiet"]) == 0
+    result, _ = compared(capsys, "set.parquet", *words, "--json")
+    assert (result["equal"], result["errors_equal"]) == (2, 1)
+    Path("chats.jsonl").write_text(json.dumps({"messages": [{"role": "assistant", "content": "two"}]}))
+    result, groups = compared(capsys, *words, "--json", "--chat-template-b", "upper.jinja")
+    assert (result["errors_b"], result["other_ids"], result["other_masks"]) == (1, 0, 0)
+    assert groups == [("B can't be rendered", 1)]
+
+
 def test_rows_that_one_side_lacks(capsys: pytest.CaptureFixture[str]) -> None:
     prepare()
     pq.write_table(pq.read_table("set.parquet").slice(0, 2), "less.parquet")

@@ -74,6 +74,10 @@ def test_what_has_no_tokens(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--mask: is of tokens; --tokenizer" in out_of(capsys, "show", *SHOW[:-2], "--mask", "assistant", code=2)
     plain = ("show", "--template", "{messages}", *SHOW[2:], "--mask", "assistant")
     assert "nobody has a role here" in out_of(capsys, *plain, code=3)
+    Path("texts.jsonl").write_text('{"prompt": "Hi."}\n')
+    text = ("texts.jsonl", "--tokenizer", "tokenizer.json", "--control-tokens", "text")
+    for words in (("show", *text), ("tokenize", *text, "--out", "ids.parquet")):
+        assert "don't say where their bytes come from" in out_of(capsys, *words, code=3)
     with pytest.raises(TypeError, match="tokenizer= names the tokenizer"):
         pp.ChatTemplate(CHATML).preview([{"messages": TALK}], mask="assistant")
 

@@ -131,8 +131,7 @@ def prompt_source(
 
     `answer` is the column of the assistant's last messages, if prompts shall have them.
     """
-    if answer is not None and settings.template is None:
-        settings = replace(settings, answer=None)
+    settings = without_answer(settings, answer)
     if is_task(settings.config):
         return RenderedSource(TableRows(task_prompts(settings)), PROMPT_COLUMN)
     if holds_prompts(settings):
@@ -143,6 +142,11 @@ def prompt_source(
     report_notes(renderer, rows.schema, settings, looks=True)
     source = source_of(renderer, rows, answer)
     return ChosenSource(source, rows.chosen) if isinstance(rows, ChosenSampleRows) else source
+
+
+def without_answer(settings: Settings, answer: str | None) -> Settings:
+    """Return settings without `--answer` if it names what is trained, and no template has a use for it."""
+    return replace(settings, answer=None) if answer is not None and settings.template is None else settings
 
 
 def holds_prompts(settings: Settings) -> bool:

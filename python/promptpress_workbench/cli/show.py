@@ -18,12 +18,7 @@ from promptpress_workbench.cli.dataset_rows import with_dataset_rows
 from promptpress_workbench.cli.errors import NO_ROWS, ExitCode, in_options
 from promptpress_workbench.cli.jinja_sources import has_jinja_source
 from promptpress_workbench.cli.options import PROMPT_OPTIONS, SEEN_TOKEN_OPTIONS, TWIN_OPTIONS, first_given
-from promptpress_workbench.cli.prompt_sources import (
-    chosen_rows,
-    is_rendered,
-    prompt_source,
-    second_side,
-)
+from promptpress_workbench.cli.prompt_sources import chosen_rows, is_rendered, prompt_source, second_side
 from promptpress_workbench.cli.run_counts import AnyRenderer, report_no_rows
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import Terminal, say
@@ -70,15 +65,8 @@ def show(settings: Settings, arguments: Namespace) -> None:
     with standard_output() as stream:
         terminal = Terminal(stream, arguments.color, is_terminal=sys.stdout.isatty())
         remedy = in_options(REMEDY)
-        layout = Layout(
-            terminal.width,
-            terminal.glyphs,
-            arguments.whitespace,
-            terminal.is_colored,
-            arguments.ids,
-            draws_tokens(source, arguments),
-            remedy,
-        )
+        looks = arguments.whitespace, terminal.is_colored, arguments.ids, draws_tokens(source, arguments)
+        layout = Layout(terminal.width, terminal.glyphs, *looks, remedy)
         printed: list[Prompt] = []
         for prompt in _prompts(source, settings, arguments, terminal, layout, counter=counter):
             if tokens is not None:
@@ -226,9 +214,9 @@ def _token_groups(comparison: Comparison) -> dict[str, Any]:
         }
         for group in sorted(comparison.groups.values(), key=lambda group: -group.count)
     ]
-    masks = comparison.other_masks or 0
     equal = comparison.compared - comparison.different
-    return {"equal": equal, "other_ids": comparison.different - masks, "other_masks": masks, "groups": groups}
+    counts = {"equal": equal, "other_ids": comparison.other_ids, "other_masks": comparison.other_masks or 0}
+    return {**counts, "groups": groups}
 
 
 def _show(comparison: Comparison, arguments: Namespace, terminal: Terminal) -> None:

@@ -29,7 +29,7 @@ from promptpress_workbench.cli.terminal import Progress, can_encode
 from promptpress_workbench.files.read.samples import AnySamples, ChosenRows
 from promptpress_workbench.files.write.output_file import standard_output
 from promptpress_workbench.prompts.escapes import encodable
-from promptpress_workbench.statistics.prepared import prepared_statistics
+from promptpress_workbench.statistics.prepared import prepared_report, prepared_statistics
 from promptpress_workbench.statistics.statistics import BLOCKS, text_report
 
 
@@ -80,7 +80,7 @@ def _print_prepared(settings: Settings, arguments: Namespace, samples: AnySample
         statistics = prepared_statistics(samples.reader(progress.advance), ids_column)
     samples.close()
     report_no_rows(settings, progress.rows)
-    _print(arguments, statistics.to_dict(), lambda width, is_ascii: statistics.report(width, is_ascii=is_ascii))
+    _print(arguments, statistics, lambda width, is_ascii: prepared_report(statistics, width, is_ascii=is_ascii))
 
 
 def _of_command(errors: pa.Table, number: Callable[[int], int]) -> pa.Table:

@@ -30,10 +30,11 @@ from promptpress_workbench.cli.prompt_sources import (
     prompt_files,
     refuse_prompts,
     refuse_rendering,
+    without_answer,
 )
 from promptpress_workbench.cli.settings import TEMPLATE, Settings
 from promptpress_workbench.cli.terminal import say
-from promptpress_workbench.cli.token_options import token_view
+from promptpress_workbench.cli.token_options import token_view, trained_answer
 from promptpress_workbench.files.read.samples import AnySamples
 from promptpress_workbench.prompts.tokenized import TokenView
 from promptpress_workbench.viewer.prompt_html import write_html
@@ -56,7 +57,8 @@ def view(settings: Settings, arguments: Namespace) -> None:
         )
     settings, configs = _operands(settings, arguments.config)
     models, paths = arguments.model or [], prompt_files(settings) if holds_prompts(settings) else settings.data or []
-    tokens = token_view(settings, arguments)
+    tokens, answer = token_view(settings, arguments), trained_answer(settings, arguments)
+    settings = without_answer(settings, answer)
     catalogue, choice, column = None, Choice(""), PROMPT_COLUMN
     renderer: TableRenderer[Any] | None = None
     prepared = _prepared(settings, tokens) if len(configs) < 2 and holds_prompts(settings) else None
@@ -77,7 +79,8 @@ def view(settings: Settings, arguments: Namespace) -> None:
         report_notes(renderer, samples.schema, settings, looks=True)
     warnings.simplefilter("ignore", promptpress.PromptWarning)  # other choices are made later, in threads
     store = SampleStore(samples)
-    sources = Sources(store, catalogue, column, tokens, ids_column=prepared and prepared[1], shows_ids=arguments.ids)
+    more: dict[str, Any] = {"ids_column": prepared and prepared[1], "shows_ids": arguments.ids, "answer": answer}
+    sources = Sources(store, catalogue, column, tokens, **more)
     title = ", ".join(Path(path).name for path in paths)
     try:
         if arguments.html is not None:

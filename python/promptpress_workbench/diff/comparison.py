@@ -82,6 +82,12 @@ class Comparison:
     """The number of requests with changes that are in no group, because there are too many."""
 
     @property
+    def other_ids(self) -> int:
+        """The number of requests with other token ids on both sides."""
+        errors = self.errors_a + self.errors_b + self.errors_differ
+        return self.different - (self.other_masks or 0) - errors
+
+    @property
     def is_equal(self) -> bool:
         return not (self.different or self.only_a or self.only_b)
 

@@ -76,7 +76,7 @@ def summary(comparison: Comparison) -> str:
     different = comparison.different
     differs = "none differs" if not different else f"{different:,} differ{'s' * (different == 1)}"
     if different and (masks := comparison.other_masks) is not None:
-        differs += f": {different - masks:,} in ids, {masks:,} in the mask alone"
+        differs += f": {comparison.other_ids:,} in ids, {masks:,} in the mask alone"
     out = f"{counted(comparison.compared, 'request')} compared, {differs}"
     for side, count in (("A", comparison.only_a), ("B", comparison.only_b)):
         out += f"; {count:,} only in {side}" if count else ""

@@ -15,21 +15,10 @@ from promptpress_workbench.prompts.failed_rows import NO_REASON
 from promptpress_workbench.prompts.layout import Mark
 from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptMessage, PromptText
 
-Change: TypeAlias = Literal[
-    "text",
-    "role",
-    "fields",
-    "parts",
-    "messages",
-    "form",
-    "error_a",
-    "error_b",
-    "errors",
-    "only_a",
-    "only_b",
-    "ids",
-    "mask",
-]
+Change: TypeAlias = (
+    Literal["text", "role", "fields", "parts", "messages", "form", "error_a", "error_b", "errors", "only_a", "only_b"]
+    | Literal["ids", "mask"]
+)
 """The kind of a difference: a text; a role; the other fields of a message; the number of parts; a message that one side
 lacks; a text on one side and messages on the other; an error on one side, or other errors; a request that one side
 lacks; other token ids; or the same ids with another mask."""

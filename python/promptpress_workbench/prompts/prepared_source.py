@@ -18,6 +18,7 @@ from pyarrow import types
 
 from promptpress_workbench.prompts.prompt import Piece, Prompt
 from promptpress_workbench.prompts.prompt_source import RequestBatch, RequestId, SampleRows
+from promptpress_workbench.prompts.rendered_source import rendered_errors
 from promptpress_workbench.prompts.token_cells import TokenTexts, cells_of_ids
 
 IDS = "input_ids"
@@ -73,7 +74,7 @@ class PreparedBatch:
         assert ids is not None  # as in `prepared_column`
         self.ids = ids
         given = {name: values for name in (LABELS, *MASKS, ATTENTION) if (values := column(name)) is not None}
-        self.errors = self._errors(given)
+        self.errors = self._errors(given, batch)
         self.labels = given.get(LABELS)
         flags = [pc.not_equal(self.labels.flatten(), _NOT_TRAINED)] if self.labels is not None else []
         flags += [given[name].flatten().cast(pa.bool_()) for name in MASKS if name in given]
@@ -83,10 +84,9 @@ class PreparedBatch:
         if ATTENTION in given and self.is_sound:
             self.padded = self._flags(pc.invert(given[ATTENTION].flatten().cast(pa.bool_())))
 
-    def _errors(self, given: dict[str, pa.Array]) -> pa.Array:
+    def _errors(self, given: dict[str, pa.Array], batch: pa.RecordBatch) -> pa.Array:
         """Return the error of each row that has no ids, or not a value for each of them."""
-        none = pa.scalar(None, pa.string())
-        errors = pc.if_else(self.ids.is_null(), "the row has no token ids", none)
+        errors = rendered_errors(self.ids, batch)
         counts = pc.list_value_length(self.ids)
         for name, values in given.items():
             equal = pc.fill_null(pc.equal(pc.list_value_length(values), counts), False)

@@ -16,7 +16,7 @@ from promptpress.engine.tokens import Encoder, LoadedTokenizer, TokenEngine, Tok
 from promptpress_workbench.prompts.file_rows import ChosenSource
 from promptpress_workbench.prompts.prepared_source import IDS, PreparedSource, prompt_of_tokens, token_column
 from promptpress_workbench.prompts.prompt import Prompt
-from promptpress_workbench.prompts.prompt_source import RequestBatch, RequestId, RowEngine
+from promptpress_workbench.prompts.prompt_source import RequestBatch, RequestId
 from promptpress_workbench.prompts.rendered_source import RenderedSource
 from promptpress_workbench.prompts.renderer_source import RendererSource, TemplateSource
 from promptpress_workbench.prompts.token_cells import TokenCell, TokenTexts, cells_of_text
@@ -55,30 +55,20 @@ class TokenView:
         if not rendered or isinstance(source, PreparedSource):
             return list(prompts)
         of_row = source.row_engine(rendered[0].sample)
-        if self._needs_engine and of_row is None:
-            message = "later turns wait for the model's replies, so it isn't known what is trained"
-            raise template_error("unsupported_mode", "mask", message)
-        if not self._needs_engine or of_row is None:
+        if not self._needs_engine:
             special = self.settings.add_special_tokens
             if of_row is not None and of_row.engine.writes_chats and special is None:
                 special = False
             return [self._encoded(prompt, special) for prompt in prompts]
-        tokens = self._of_row(of_row)
-        is_rendered = isinstance(source, RenderedSource)
-        return [
-            self._masked(prompt, tokens[index if is_rendered else (str(prompt.label), prompt.turn)])
-            for index, prompt in enumerate(prompts)
-        ]
-
-    def _of_row(self, of_row: RowEngine) -> dict[Any, dict[str, Any]]:
-        """Return the tokens of each request of a sample, keyed by number, and by label and turn."""
-        out: dict[Any, dict[str, Any]] = {}
+        if of_row is None:
+            message = "later turns wait for the model's replies, so it isn't known what is trained"
+            raise template_error("unsupported_mode", "mask", message)
+        tokens: dict[tuple[str, int | None], Any] = {}
         for batch in self._batches(of_row.engine, iter(of_row.table.to_batches()), of_row.labels, of_row.first):
             errors = [None] * len(batch) if batch.errors is None else batch.errors.to_pylist()
             for request, row, error in zip(batch.ids(), to_pylist(batch.prompts), errors, strict=True):
-                tokens: Any = row if error is None else {"error": error}
-                out[len(out) // 2] = out[str(request.label), request.turn] = tokens
-        return out
+                tokens[str(request.label), request.turn] = row if error is None else {"error": error}
+        return [self._masked(prompt, tokens[str(prompt.label), prompt.turn]) for prompt in prompts]
 
     def _masked(self, prompt: Prompt, tokens: dict[str, Any]) -> Prompt:
         if prompt.request is None:

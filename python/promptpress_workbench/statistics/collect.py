@@ -28,8 +28,9 @@ from promptpress.typing import StreamLike, TableLike
 
 from promptpress_workbench.prompts.failed_rows import FailedRows
 from promptpress_workbench.prompts.rendered_source import column_requests
-from promptpress_workbench.statistics.statistics import PERCENTAGES, LengthSummary, Statistics
+from promptpress_workbench.statistics.statistics import LengthSummary, Statistics
 
+_PERCENTAGES = [1, 5, 25, 50, 75, 95, 99]
 _BINS = 20
 _MAX_FIRST = 5
 """The number of longest and shortest requests, of groups of duplicates, and of requests of a group."""
@@ -142,7 +143,7 @@ class _Collector:
     ) -> Statistics:
         """Return the statistics of so many samples, of which some can't be rendered."""
         sizes, characters, tokens = (
-            lengths.summary(list(PERCENTAGES), _BINS) for lengths in (self._bytes, self._characters, self._tokens)
+            lengths.summary(_PERCENTAGES, _BINS) for lengths in (self._bytes, self._characters, self._tokens)
         )
         unit, longest_by = ("bytes", sizes) if self._counter is None else ("tokens", tokens)
         repeated, groups, largest = self._duplicates.summary(_MAX_FIRST, _MAX_FIRST)
@@ -352,13 +353,18 @@ def sliced(reader: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield batch.slice(start, _BATCH_ROWS)
 
 
+def length_summary(lengths: _core.Lengths) -> LengthSummary:
+    """Return the summary of lengths that were added up."""
+    return _summary(lengths.summary(_PERCENTAGES, _BINS))
+
+
 def _summary(summary: dict[str, Any]) -> LengthSummary:
     return LengthSummary(
         sum=summary["sum"],
         mean=summary["sum"] / summary["requests"] if summary["requests"] else None,
         min=summary["min"],
         max=summary["max"],
-        percentiles=dict(zip(PERCENTAGES, summary["percentiles"], strict=False)),
+        percentiles=dict(zip(_PERCENTAGES, summary["percentiles"], strict=False)),
         histogram=pa.Table.from_pylist(
             [dict(zip(_HISTOGRAM.names, row, strict=True)) for row in summary["histogram"]], _HISTOGRAM
         ),

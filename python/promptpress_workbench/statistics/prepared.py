@@ -2,118 +2,56 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from itertools import accumulate
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
+from promptpress.engine import core as _core
 from promptpress.engine.errors import counted
 from promptpress.engine.tables import lazy_compute as pc
 
 from promptpress_workbench.prompts.failed_rows import FailedRows
 from promptpress_workbench.prompts.prepared_source import prepared_batches
-from promptpress_workbench.statistics.statistics import (
-    PERCENTAGES,
-    LengthSummary,
-    errors_table,
-    histogram_table,
-    lengths_table,
-    report,
-)
+from promptpress_workbench.statistics.collect import length_summary, sliced
+from promptpress_workbench.statistics.statistics import errors_table, histogram_table, lengths_table, report
 
-_BINS = 20
 _MAX_FIRST = 10
-_BATCH_ROWS = 65_536
-_UNITS = {"tokens": "tokens", "trained": "trained tokens"}
 
 
-@dataclass(frozen=True)
-class PreparedStatistics:
-    """The lengths of rows in tokens without padding, and the rows in which nothing is trained."""
-
-    rows: int
-    tokens: LengthSummary
-    trained: LengthSummary | None
-    """None if no column says what is trained."""
-    untrained: int
-    """The number of rows in which nothing is trained."""
-    first_untrained: list[int]
-    errors: list[dict[str, Any]]
-
-    def to_dict(self) -> dict[str, Any]:
-        trained = None if self.trained is None else self.trained.to_dict()
-        return {**vars(self), "tokens": self.tokens.to_dict(), "trained": trained}
-
-    def report(self, width: int, *, is_ascii: bool) -> str:
-        """Return a page of text."""
-        data = self.to_dict()
-        units = {name: data[name] for name in ("tokens", "trained") if data[name] is not None}
-        head = counted(self.rows, "row")
-        if self.trained is not None:
-            first = f", first in row {self.first_untrained[0]:,}" if self.untrained else ""
-            head += f"; in {self.untrained:,} nothing is trained{first}"
-        tables = [errors_table(self.errors), lengths_table("tokens of a row", units)]
-        tables += [histogram_table(f"rows by {_UNITS[unit]}", lengths["histogram"]) for unit, lengths in units.items()]
-        return report(head, [table for table in tables if table.rows], width, is_ascii=is_ascii)
-
-
-def prepared_statistics(batches: Iterable[pa.RecordBatch], ids_column: str) -> PreparedStatistics:
-    """Measure the rows of a prepared data set, batch by batch."""
-    tokens, trained = Counter[int](), Counter[int]()
+def prepared_statistics(batches: Iterable[pa.RecordBatch], ids_column: str) -> dict[str, Any]:
+    """Measure the rows of a prepared data set, batch by batch: `trained` is None if no column says what is trained."""
+    lengths = {"tokens": _core.Lengths(0), "trained": _core.Lengths(0)}
     errors, first_untrained = FailedRows(), list[int]()
     rows, untrained, has_masks = 0, 0, False
-    for batch in (part for whole in batches for part in _sliced(whole)):
+    for batch in sliced(batches):
         for start, prepared in prepared_batches(batch, ids_column):
+            first = rows + start
             if not prepared.is_sound:
-                errors.add(pa.array([rows + start], pa.int64()), prepared.errors)
+                errors.add(pa.array([first], pa.int64()), prepared.errors)
                 continue
-            counts, trained_counts = prepared.counts()
-            _count(tokens, counts)
-            if trained_counts is not None:
+            tokens, trained = prepared.counts()
+            lengths["tokens"].add(first, tokens.cast(pa.uint64()))
+            if trained is not None:
                 has_masks = True
-                _count(trained, trained_counts)
-                none = pc.indices_nonzero(pc.equal(trained_counts, 0))
+                lengths["trained"].add(first, trained.cast(pa.uint64()))
+                none = pc.indices_nonzero(pc.equal(trained, 0))
                 untrained += len(none)
-                first_untrained += [rows + start + row for row in none[: _MAX_FIRST - len(first_untrained)].to_pylist()]
+                first_untrained += [first + row for row in none[: _MAX_FIRST - len(first_untrained)].to_pylist()]
         rows += batch.num_rows
-    kinds = [{"error": kind.error, "rows": kind.rows, "first_rows": list(kind.first_rows)} for kind in errors.kinds()]
-    return PreparedStatistics(
-        rows, _summary(tokens), _summary(trained) if has_masks else None, untrained, first_untrained, kinds
-    )
+    units: dict[str, Any] = {name: length_summary(of_unit).to_dict() for name, of_unit in lengths.items()}
+    units |= {} if has_masks else {"trained": None}
+    counts = {"rows": rows, "untrained": untrained, "first_untrained": first_untrained}
+    return {**counts, **units, "errors": errors.table().to_pylist()}
 
 
-def _sliced(batch: pa.RecordBatch) -> Iterable[pa.RecordBatch]:
-    return (batch.slice(start, _BATCH_ROWS) for start in range(0, batch.num_rows, _BATCH_ROWS))
-
-
-def _count(lengths: Counter[int], values: pa.Array) -> None:
-    counts = pc.value_counts(values)
-    lengths.update(dict(zip(counts.field(0).to_pylist(), counts.field(1).to_pylist(), strict=True)))
-
-
-def _summary(lengths: Mapping[int, int]) -> LengthSummary:
-    """Summarise lengths, given how many rows have each."""
-    ordered = sorted(lengths.items())
-    rows, total = sum(lengths.values()), sum(length * count for length, count in ordered)
-    low, high = (ordered[0][0], ordered[-1][0]) if ordered else (0, 0)
-    width = -(-(high - low + 1) // _BINS)
-    bins = Counter[int]()
-    for length, count in ordered:
-        bins[(length - low) // width] += count
-    histogram = pa.table(
-        {
-            "start": pa.array([low + width * number for number in sorted(bins)], pa.int64()),
-            "end": pa.array([low + width * (number + 1) for number in sorted(bins)], pa.int64()),
-            "requests": pa.array([bins[number] for number in sorted(bins)], pa.int64()),
-        }
-    )
-    ends = list(accumulate(count for _, count in ordered))
-    percentiles = {
-        percent: next(length for (length, _), end in zip(ordered, ends, strict=True) if end * 100 >= percent * rows)
-        for percent in (PERCENTAGES if rows else ())
-    }
-    if not rows:
-        return LengthSummary(0, None, None, None, {}, histogram)
-    return LengthSummary(total, total / rows, low, high, percentiles, histogram)
+def prepared_report(statistics: dict[str, Any], width: int, *, is_ascii: bool) -> str:
+    """Return the statistics of a prepared data set as a page of text."""
+    names = {"tokens": "tokens", "trained": "trained tokens"}
+    units = {name: statistics[unit] for unit, name in names.items() if statistics[unit] is not None}
+    head = counted(statistics["rows"], "row")
+    if statistics["trained"] is not None:
+        first = f", first in row {statistics['first_untrained'][0]:,}" if statistics["untrained"] else ""
+        head += f"; in {statistics['untrained']:,} nothing is trained{first}"
+    tables = [errors_table(statistics["errors"]), lengths_table("tokens of a row", units)]
+    tables += [histogram_table(f"rows by {unit}", lengths["histogram"]) for unit, lengths in units.items()]
+    return report(head, [table for table in tables if table.rows], width, is_ascii=is_ascii)

@@ -31,9 +31,6 @@ _BAR = "background:currentColor;opacity:.45;height:.8em;width:{:.2f}em"
 _BAR_EM = 20
 
 
-PERCENTAGES = (1, 5, 25, 50, 75, 95, 99)
-
-
 @dataclass(frozen=True)
 class LengthSummary:
     """A summary of the lengths of requests.

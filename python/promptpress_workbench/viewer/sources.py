@@ -205,8 +205,8 @@ class StoredPrompts(RendererSource):
 
     rows: StoredRows
 
-    def __init__(self, renderer: Renderer, rows: StoredRows) -> None:
-        super().__init__(renderer, rows)
+    def __init__(self, renderer: Renderer, rows: StoredRows, answer: str | None = None) -> None:
+        super().__init__(renderer, rows, answer)
         self.renderer: Renderer = renderer
         self._store = rows.store
         self._first_draws: pa.Array | None = None
@@ -293,7 +293,9 @@ class Sources:
         *,
         ids_column: str | None = None,
         shows_ids: bool = False,
+        answer: str | None = None,
     ) -> None:
+        self._answer = answer
         self.tokens = tokens
         """What gives prompts their tokens; None without a tokenizer."""
         self.ids_column = ids_column
@@ -328,8 +330,8 @@ class Sources:
         if renderer is None:
             return StoredRendered(self._rows, self._prompt_column)
         if isinstance(renderer, Renderer):
-            return StoredPrompts(renderer, self._rows)
-        return StoredTemplate(renderer, self._rows)
+            return StoredPrompts(renderer, self._rows, self._answer)
+        return StoredTemplate(renderer, self._rows, self._answer)
 
 
 class SampleStore:
