@@ -8,12 +8,16 @@ from collections.abc import Iterator
 from typing import Any
 from unicodedata import normalize
 
+import promptpress as pp
 import pyarrow as pa
 import pytest
 from amounts import part_of
 from parts.small_tokenizers import KINDS, MARKS, SPLITS, small_tokenizer
-from promptpress.engine.tokens import Encoder, load_tokenizer
+from promptpress.engine.tokens import Encoder, TokenSettings, load_tokenizer
+from promptpress_workbench.prompts.prompt_source import TableRows
+from promptpress_workbench.prompts.renderer_source import source_of
 from promptpress_workbench.prompts.token_cells import TokenCell, TokenTexts, cells_of_ids, cells_of_text
+from promptpress_workbench.prompts.tokenized import TokenView
 from test_recorded_cases import SHARED
 from tokenizers import Tokenizer
 
@@ -115,6 +119,28 @@ def test_cells_are_the_text_and_what_the_library_decodes(kind: str) -> None:
 @pytest.mark.parametrize("name", RECORDED)
 def test_cells_of_recorded_tokenizers(name: str) -> None:
     check_all(recorded(name), part_of(100), is_exact=not name.startswith(("bert", "t5")))
+
+
+def test_trained_cells_are_the_mask() -> None:
+    """Cells of prompts have the ids and the mask that `tokenize` gives."""
+    tokenizer, draw = small_tokenizer(), random.Random(3)
+    chat = pp.ChatTemplate("{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}")
+    texts = list(random_texts(tokenizer, part_of(80)))
+    rows = [
+        {
+            "messages": [
+                {"role": role, "content": draw.choice(texts)} for role in ("user", "assistant") * draw.randint(1, 3)
+            ]
+        }
+        for _ in texts
+    ]
+    view = TokenView(load_tokenizer(tokenizer), TokenSettings(mask="assistant+end"))
+    source = source_of(chat, TableRows(rows))
+    for row, tokens in enumerate(chat.tokenize(rows, tokenizer, mask="assistant+end").to_pylist()):
+        (prompt,) = view.with_cells(source, source.prompts(row))
+        cells = [cell for cell in prompt.cells[0] if cell.is_token]
+        assert [cell.id for cell in cells] == tokens["input_ids"]
+        assert [cell.trained for cell in cells] == tokens["assistant_masks"]
 
 
 def test_bytes_of_a_character_are_apart() -> None:

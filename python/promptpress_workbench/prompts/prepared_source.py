@@ -119,9 +119,12 @@ class PreparedBatch:
 
 def _numbers(text: str | None) -> list[int] | None:
     """Return the numbers or flags of a list as JSON; None for another value."""
-    values = None if text is None else json.loads(text)
+    try:
+        values = json.loads(text or "null")
+    except (ValueError, RecursionError):  # the file's values are as they stand there
+        return None
     is_list = isinstance(values, list) and all(isinstance(value, int) for value in values)
-    return [int(value) for value in values or ()] if is_list else None
+    return [int(value) for value in values] if is_list else None
 
 
 def _as_list(column: pa.Array) -> pa.Array:
