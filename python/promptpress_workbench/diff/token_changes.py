@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate, groupby, pairwise
 from typing import Literal, NamedTuple
 
@@ -133,10 +134,11 @@ def _resumed(a: Sequence[int | None], b: Sequence[int | None]) -> tuple[int, int
 
 def _signs(cells: Sequence[TokenCell]) -> list[_Sign]:
     """Return what stands for each cell: its text if it is the template's, else an ellipsis."""
-    text = "".join(cell.text for cell in cells)
+    texts = [cell.text for cell in cells]
+    text = "".join(texts)
     stretches = list(cut(text))
     begins = accumulate((len(stretch) for stretch, _ in stretches), initial=0)
-    starts = list(accumulate((len(cell.text) for cell in cells), initial=0))
+    starts = list(accumulate(map(len, texts), initial=0))
     # The control tokens by their first character; text that spells one counts as one.
     controls = {start: name for start, (name, is_control) in zip(begins, stretches, strict=False) if is_control}
     controls |= {start: cell.text for start, cell in zip(starts, cells, strict=False) if cell.is_control}
@@ -151,12 +153,13 @@ def _signs(cells: Sequence[TokenCell]) -> list[_Sign]:
         for begin, stop in ((start, end + after), (following - before, following)):
             is_named[begin:stop] = b"\1" * (stop - begin)
     signs = []
-    for cell, (start, stop) in zip(cells, pairwise(starts), strict=True):
-        is_template = all(is_named[start:stop]) and start < stop
-        signs.append(_Sign(_visible_text(cell.text) if is_template else _TEXT, start < stop and start in controls))
+    for token, (start, stop) in zip(texts, pairwise(starts), strict=True):
+        is_template = start < stop and is_named.find(0, start, stop) < 0
+        signs.append(_Sign(_visible_text(token) if is_template else _TEXT, start < stop and start in controls))
     return signs
 
 
+@lru_cache(1024)
 def _visible_text(text: str) -> str:
     return "".join(part for part, _, _ in runs(text, UNICODE) if part != "\n")
 

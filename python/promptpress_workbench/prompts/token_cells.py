@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from codecs import getincrementaldecoder
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from itertools import zip_longest
 from typing import Any
@@ -21,7 +21,7 @@ _BYTE = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 _ANCHORS = ("a", "x", "o", "the", "A", "1", "▁a", "Ġa")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TokenCell:
     """One token of a text; or a stretch that no token covers, whose `name` is None."""
 
@@ -64,15 +64,17 @@ class TokenTexts:
         self._has_byte_level, self._has_bytes = b'"ByteLevel"' in state, b'"ByteFallback"' in state
         self._anchor = next((a for text in _ANCHORS if (a := tokenizer.token_to_id(text)) is not None), None)
         self._anchored = "" if self._anchor is None else self._decoded(self._anchor)
+        self._names: dict[int | None, str | None] = {}
         self._cached: dict[tuple[int, bool], bytes] = {}
 
     def name(self, number: int | None) -> str | None:
         """Return the token of an id; None if there is none."""
-        try:
-            name: str | None = self.tokenizer.id_to_token(number)
-        except (OverflowError, TypeError):  # a negative number, or a null
-            return None
-        return name
+        if number not in self._names:
+            try:
+                self._names[number] = self.tokenizer.id_to_token(number)
+            except (OverflowError, TypeError):  # a negative number, or a null
+                self._names[number] = None
+        return self._names[number]
 
     def data(self, number: int, *, is_first: bool) -> bytes:
         """Return the bytes that a token adds to a text, at its beginning or elsewhere."""
@@ -127,7 +129,7 @@ def cells_of_ids(texts: TokenTexts, ids: Sequence[int | None], trained: Sequence
             continue
         data = texts.data(number, is_first=not cells)
         cells.append(TokenCell(number, name, data, trained=is_trained, is_control=number in texts.added))
-    return with_characters(cells)
+    return _with_characters(cells)
 
 
 def cells_of_text(
@@ -158,7 +160,7 @@ def cells_of_text(
         cells.append(TokenCell(number, name, data, trained=is_trained, is_control=number in texts.added))
     if done < len(text):
         cells.append(TokenCell(None, None, text[done:]))
-    return with_characters(cells)
+    return _with_characters(cells)
 
 
 def _decoded_bytes(texts: TokenTexts, number: int, text: bytes, start: int, limit: int) -> bytes:
@@ -177,15 +179,15 @@ def _composed(data: bytes) -> str:
     return normalize("NFKC", data.decode("utf-8", "replace"))
 
 
-def with_characters(cells: Sequence[TokenCell]) -> list[TokenCell]:
-    """Number the characters of cells; a character belongs to the cell in which it ends."""
+def _with_characters(cells: list[TokenCell]) -> list[TokenCell]:
+    """Number the characters of new cells; a character belongs to the cell in which it ends."""
     decoder = getincrementaldecoder("utf-8")("replace")
-    out, done = [], 0
+    done = 0
     for index, cell in enumerate(cells):
-        stop = done + len(decoder.decode(cell.data, final=index == len(cells) - 1))
-        out.append(replace(cell, start=done, stop=stop))
-        done = stop
-    return out
+        cell.start = done
+        done += len(decoder.decode(cell.data, final=index == len(cells) - 1))
+        cell.stop = done
+    return cells
 
 
 def token_counts_text(cells: Sequence[TokenCell]) -> str:
