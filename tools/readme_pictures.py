@@ -19,10 +19,11 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import yaml
-from promptpress_workbench.prompts.layout import COLORS, Layout, Line
+from promptpress_workbench.prompts.layout import Layout, Line
 from promptpress_workbench.prompts.prompt import Prompt
 from promptpress_workbench.prompts.prompt_source import TableRows
 from promptpress_workbench.prompts.renderer_source import source_of
+from promptpress_workbench.prompts.stylesheet import COLORS
 from pyarrow import csv
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -31,7 +32,7 @@ DOCS = PROJECT / "docs"
 SHOTS_ROW, LEAK_ROW = 6, 17
 
 WIDTH, MARGIN, STEP, HEIGHT = 840, 20, 8.4, 24
-LAYOUT = Layout(int((WIDTH - 2 * MARGIN) / STEP), show_masked=True)
+LAYOUT = Layout(int((WIDTH - 2 * MARGIN) / STEP), is_colored=True)
 CAPTION_WIDTH = 110
 
 # Paper, text and captions of a light page and of a dark one.

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from promptpress_workbench.cli import terminal
 from promptpress_workbench.prompts.kinds import FAMILIES, caption, shown_kind, shown_legend, with_speakers
-from promptpress_workbench.prompts.layout import COLORS
 from promptpress_workbench.prompts.prompt import Piece, Prompt
+from promptpress_workbench.prompts.stylesheet import COLORS
 
 TURNS = [("system", "Be kind."), ("user", "Hi there."), ("assistant", "Hello you."), ("user", "And now?")]
 BAR = "\uff5c"

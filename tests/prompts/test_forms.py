@@ -13,13 +13,14 @@ from promptpress_workbench.prompts.layout import (
     fragments,
     pieces_html,
     plain,
-    stylesheet_under,
     text_html,
     trailing,
     wrapped,
 )
 from promptpress_workbench.prompts.prompt import Piece, Prompt, as_request, heading, prompt_of
 from promptpress_workbench.prompts.prompt_source import message_texts, parent_rows
+from promptpress_workbench.prompts.stylesheet import stylesheet_under
+from promptpress_workbench.prompts.token_cells import TokenCell
 
 ACCENTED = Prompt(0, "Q: é", (Piece("Q: ", "prompt_template"), Piece("é", "field", "q")))
 SPAN = {"message": 0, "part": None, "start": 0, "end": 2, "source": "field", "column": "q"}
@@ -72,7 +73,10 @@ def lines(text: str, width: int) -> list[str]:
             [("control", "control token"), ("user", "user")],
         ),
         ((ACCENTED.text, ACCENTED.characters, ACCENTED.bytes), ("Q: é", 4, 5)),
-        (heading(Prompt(3, "é", ()), tokens=7), "row 3 · 0 bytes · 0 characters · 7 tokens"),
+        (
+            heading(Prompt(3, "é", (), cells=((TokenCell(5, "é", trained=True),),))),
+            "row 3 · 0 bytes · 0 characters · 1 token, 1 trained",
+        ),
         (as_request('[{"role": "user", "content": "Hi."}]', is_json=None), [{"role": "user", "content": "Hi."}]),
         (as_request("[1, 2]", is_json=None), "[1, 2]"),
         (prompt_of("é", 0, [SPAN]).pieces, (Piece("é", "field", "q"),)),

@@ -8,10 +8,11 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from promptpress_workbench.prompts.escapes import one_line
-from promptpress_workbench.prompts.layout import STYLESHEET, legend_html, pieces_html, prompt_html
+from promptpress_workbench.prompts.layout import legend_html, pieces_html, prompt_html
 from promptpress_workbench.prompts.prompt import Piece, Prompt
 from promptpress_workbench.prompts.prompt_source import TableRows
 from promptpress_workbench.prompts.renderer_source import RendererSource
+from promptpress_workbench.prompts.stylesheet import STYLESHEET
 
 HOSTILE = [
     "<script>alert(1)</script>",

@@ -284,13 +284,23 @@ class TemplateRenderer(PromptRenderer[TextEngine]):
 
     __slots__ = ()
 
-    def preview(self, samples: TableLike, n: int = 5, *, rows: Sequence[int] | None = None) -> Preview:
+    def preview(
+        self,
+        samples: TableLike,
+        n: int = 5,
+        *,
+        rows: Sequence[int] | None = None,
+        tokenizer: object = None,
+        mask: Mask | None = None,
+    ) -> Preview:
         """Show some texts: coloured by where each piece comes from in a notebook, as text elsewhere.
 
         Args:
             samples: As in `render`. Only the rows that are shown are rendered.
             n: The number of rows, from the first on.
             rows: The numbers of the rows, in the place of the first ones.
+            tokenizer: As in `tokenize`: each token is shown as a cell.
+            mask: As in `tokenize`: trained tokens are filled, and stand in brackets in a text.
 
         Returns:
             An object that a notebook shows by itself, and `print` as text.
@@ -307,7 +317,7 @@ class TemplateRenderer(PromptRenderer[TextEngine]):
         """
         from promptpress_workbench.prompts.preview import preview_of  # noqa: PLC0415 - most programs only render
 
-        return preview_of(self, samples, n, rows=rows)
+        return preview_of(self, samples, n, rows=rows, tokenizer=tokenizer, mask=mask)
 
     def audit(
         self,

@@ -419,6 +419,8 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         rows: Sequence[int] | None = None,
         label: object = None,
         turn: int | None = None,
+        tokenizer: object = None,
+        mask: Mask | None = None,
     ) -> Preview:
         """Show some prompts: coloured by where each piece comes from in a notebook, as text elsewhere.
 
@@ -428,6 +430,8 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
             rows: Which samples, in the place of the first ones.
             label: Only the prompts of this label (ppl), as in `explain`; None: those of all.
             turn: Only the prompts of this turn; None: those of all.
+            tokenizer: As in `tokenize`: each token is shown as a cell.
+            mask: As in `tokenize`: trained tokens are filled, and stand in brackets in a text.
 
         Returns:
             What a notebook shows by itself, and `print` as text.
@@ -444,7 +448,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         """
         from promptpress_workbench.prompts.preview import preview_of  # noqa: PLC0415 - most programs only render
 
-        return preview_of(self, samples, n, rows=rows, label=label, turn=turn)
+        return preview_of(self, samples, n, rows=rows, label=label, turn=turn, tokenizer=tokenizer, mask=mask)
 
     def divergence(self, samples: TableLike) -> pa.Table:
         """Find the rows whose values make `substitution="harness"` and `"single_pass"` give different prompts.

@@ -304,7 +304,9 @@ class _TokenRun(Run):
         spans = None if of_part is None else of_part.to_pylist()
         has_offsets = settings.offsets or settings.mask is not None
         if settings.control_tokens == "text":
-            assert spans is not None
+            if spans is None:
+                message = "prompts that are there already don't say where their bytes come from"
+                raise template_error("unsupported_mode", "control_tokens", message)
             encoded = encoder.encode_data_as_text(prompts, spans, special, offsets=has_offsets)
         else:
             encoded = encoder.encode(prompts, special, offsets=has_offsets)

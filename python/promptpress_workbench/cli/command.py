@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from promptpress_workbench.cli.options import GROUPS, OPERANDS, OPTIONS, PROMPT_OPTIONS, Keywords, option_name
+from promptpress_workbench.cli.options import GROUPS, OPERANDS, OPTIONS, TWIN_OPTIONS, Keywords, option_name
 
 EXIT_CODES = """\
 exit codes: 0 done, 1 unexpected, 2 command line, 3 configuration, 4 data, 5 output, 130 interrupted, 143 terminated.
@@ -24,7 +24,7 @@ class Command:
     The function is named as `module:function`; it takes a `Settings` and the parsed arguments, and returns an exit
     code, or None for success. `sentence`, `example` and the options `main` are the short help; `more` and all
     `options` come with `--help-all`. `changed` holds keywords that differ from those of the table of options; one
-    option of each entry of `exclusive` can be given. Each of `PROMPT_OPTIONS` has a twin for B, `--model-b` of
+    option of each entry of `exclusive` can be given. Each of `TWIN_OPTIONS` has a twin for B, `--model-b` of
     `--model`, if the command `has_twins`. At most `max_operands` words may precede the first option; None is any
     number.
     """
@@ -75,7 +75,7 @@ class Command:
                     either[entry] = group.add_mutually_exclusive_group()
                 target = group if entry is None else either[entry]
                 target.add_argument(option_name(name), **self.keywords(name))
-        for name in PROMPT_OPTIONS if self.has_twins else ():
+        for name in TWIN_OPTIONS if self.has_twins else ():
             parser.add_argument(f"{option_name(name)}-b", **{**self.keywords(name), "default": None, "help": SUPPRESS})
 
     def add_main_options(self, parser: ArgumentParser) -> None:

@@ -19,9 +19,10 @@ from promptpress_workbench.cli.options import (
     MODEL_OPTIONS,
     OPTIONS,
     OVERRIDES,
-    PROMPT_OPTIONS,
+    SEEN_TOKEN_OPTIONS,
     TEMPLATE_OPTIONS,
     TOKEN_OPTIONS,
+    TWIN_OPTIONS,
     Keywords,
     option_name,
 )
@@ -62,6 +63,10 @@ _RUN = (*FORMAT_OPTIONS, "threads", "quiet", "traceback")
 _BULK = (*_RUN, "batch_size", "progress")
 _QUIET = _help(quiet="no progress bar, no notes and no summary")
 _COUNTS = _help(tokenizer="count tokens: tokenizer.json, its folder, or cached model")
+_SEEN_TOKENS = _help(
+    tokenizer="show tokens: of a tokenizer.json, its folder, or a cached model",
+    mask="with --tokenizer: fill the tokens that are trained",
+)
 _SKIPPED: dict[str, Keywords] = {
     "errors": {
         "choices": ("raise", "skip"),
@@ -145,44 +150,22 @@ _SHOW = Command(
     "Show prompts as the model gets them, coloured by the origin of each piece.",
     "promptpress show --template 'Q: {question} A:' --data questions.csv --row 0-2",
     (
-        "data",
-        "where",
-        "sample",
-        "row",
-        "grep",
-        "longest",
-        "template",
-        "jinja",
-        "chat_template",
-        "whitespace",
-        "origins",
+        *("data", "sample", "row", "grep", "longest", "template", "jinja", "chat_template"),
+        *("tokenizer", "mask", "origins"),
     ),
     (
-        *(
-            *_SOURCES,
-            *_RULES,
-            "row",
-            "grep",
-            "longest",
-            "shortest",
-            "failed",
-            "sample",
-            "seed",
-            "where",
-            "max",
-            "label",
-            "turn",
-        ),
-        *("whitespace", "origins", "color", *_RUN),
+        *(*_SOURCES, *_RULES, "row", "grep", "longest", "shortest", "failed", "sample", "seed", "where", "max"),
+        *("label", "turn", "whitespace", "origins", "color", *SEEN_TOKEN_OPTIONS, "ids", *_RUN),
     ),
     f"""\
 {_ALSO_PROMPTS} Without an option that chooses rows, the first one is shown.
 
 A piece is from the template, a column, an example, the model's meta template, or it is a masked answer. Chats that were
 rendered to one text are coloured by role and control token. Characters that are invisible or would control the terminal
-are shown as Python escapes (\\x1b, \\u202e).
+are shown as Python escapes (\\x1b, \\u202e). With --tokenizer, tokens stand apart, and those that --mask trains are
+filled, or in brackets where there are no colours. A prepared data set of token ids is shown in the same way.
 """,
-    _COUNTS,
+    _SEEN_TOKENS,
     (("row", "grep", "longest", "shortest", "failed", "sample"),),
 )
 
@@ -194,15 +177,22 @@ _DIFF = Command(
     "[A] [B] [--data FILE...] [options]",
     "Compare two ways of rendering the same samples: count the prompts that differ, and show the first of them.",
     "promptpress diff --template 'Q: {question} A:' --template-b 'Q: {question}' --data questions.csv",
-    ("data", "where", "max", "template", "jinja", "model", "chat_template", "json", "whitespace"),
-    (*_SOURCES, "other", *_RULES, "where", "max", "whitespace", "color", "json", *_RUN),
+    ("data", "where", "max", "template", "jinja", "model", "chat_template", "tokenizer", "mask", "json"),
+    (*_SOURCES, "other", *_RULES, *SEEN_TOKEN_OPTIONS, "where", "max", "whitespace", "color", "json", *_RUN),
     f"""\
 A and B are prompt configurations, or files of prompts that render wrote. Without B, both sides are A, and options for B
 say what differs. Each of these options has a form with -b, such as --model-b, which is for B alone:
-{", ".join(map(option_name, PROMPT_OPTIONS))}.
+{", ".join(map(option_name, TWIN_OPTIONS))}.
+
+With --tokenizer, token ids are compared, and with --mask what is trained; differences are grouped by the tokens that
+differ and their place in the turn. A may be a prepared data set of token ids, which is compared with what the options
+make of --data, or with B.
 """,
     {
-        **_COUNTS,
+        **_help(
+            tokenizer="compare token ids; or count tokens for a budget (--max-seq-len, --fit)",
+            mask="with --tokenizer: compare what is trained, too",
+        ),
         "config": {"metavar": "A", "help": "a prompt configuration, or a file of prompts"},
         "max": {"default": 3, "help": "show the first N differences (3)"},
         "json": {"help": "print the counts and the first differences as JSON"},
@@ -224,7 +214,10 @@ _VIEW = Command(
     "Open a page in the browser that shows all prompts: search them, compare two models, see lengths and duplicates.",
     "promptpress view --template 'Q: {question} A:' --data questions.csv",
     ("data", "where", "limit", "template", "jinja", "model", "chat_template", "html", "row", "no_open", "port"),
-    (*_SOURCES, *_RULES, *_ROWS, "row", "html", "no_clobber", "no_open", "port", *_RUN),
+    (
+        *(*_SOURCES, *_RULES, *_ROWS, *SEEN_TOKEN_OPTIONS, "ids"),
+        *("row", "html", "no_clobber", "no_open", "port", *_RUN),
+    ),
     f"""\
 {_ALSO_PROMPTS} With several configurations or models, the page can switch between them and compare two.
 
@@ -232,7 +225,7 @@ The page is served on this machine only, at an address with a secret part, until
 elsewhere. With --html FILE no page is opened; instead, some prompts are written into one file.
 """,
     {
-        **_COUNTS,
+        **_SEEN_TOKENS,
         **_help(
             row="with --html: rows by number, from 0: 3,17,100-105; default: the first ten",
             dataset="the dataset to show first, if a file contains several",

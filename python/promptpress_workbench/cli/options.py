@@ -190,6 +190,7 @@ GROUPS: dict[str, dict[str, Keywords]] = {
         ),
         "token_labels": _flag("add labels: the ids of trained tokens, else -100"),
         "mask_column": _choice(get_args(MaskColumn), "the name of the mask (assistant_masks)"),
+        "ids": _flag("show the id of each token"),
         "offsets": _flag("add offsets: the place of each token in its prompt"),
     },
     "tokens and masks (a budget, counted by --tokenizer)": {
@@ -299,12 +300,18 @@ TOKEN_OPTIONS = (
     *("mask", "token_labels", "control_tokens", "reasoning", "last_turn"),
     *("offsets", "max_tokens", "truncation", "special_tokens"),
 )
+SEEN_TOKEN_OPTIONS = ("mask", "control_tokens", "reasoning", "last_turn", "special_tokens")
+"""Those that decide which tokens a prompt has, and which of them are trained."""
+
 MODEL_OPTIONS = ("model", "dataset", "model_abbr")
 CONFIGURATION_OPTIONS = (*TEMPLATE_OPTIONS, *MODEL_OPTIONS, *OVERRIDES, "tokenizer", *BUDGET_OPTIONS, "examples")
 """All options that decide how a configuration is rendered, with its examples."""
 
 PROMPT_OPTIONS = (*CONFIGURATION_OPTIONS, *JINJA_OPTIONS)
 """All options that decide the prompts, such as `--substitution`."""
+
+TWIN_OPTIONS = (*PROMPT_OPTIONS, *SEEN_TOKEN_OPTIONS)
+"""The options that `diff` has once more for B."""
 
 
 def option_name(name: str) -> str:

@@ -20,7 +20,13 @@ from promptpress.engine.configs import STDIN
 from promptpress.engine.errors import UsageError, did_you_mean
 from promptpress.engine.tables import PROMPT_COLUMN, column_of_prompts, is_json, is_text
 
-from promptpress_workbench.cli.configurations import MISSING_CONFIG, make_renderer, open_samples, report_notes
+from promptpress_workbench.cli.configurations import (
+    MISSING_CONFIG,
+    make_renderer,
+    open_samples,
+    report_notes,
+    token_counter,
+)
 from promptpress_workbench.cli.jinja_sources import OF_CONFIGURATIONS, chat_template, staged, template_of
 from promptpress_workbench.cli.lm_eval_tasks import is_task, task_prompts
 from promptpress_workbench.cli.options import JINJA_OPTIONS, PROMPT_OPTIONS, TEMPLATE_OPTIONS, first_given
@@ -29,10 +35,12 @@ from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.files.read.formats import DataFormat, HarnessTypes, RowChoice
 from promptpress_workbench.files.read.samples import AnySamples, ChosenRows, Samples, TableSamples
 from promptpress_workbench.prompts.file_rows import ChosenSampleRows, ChosenSource, FileRows
+from promptpress_workbench.prompts.prepared_source import PreparedSource, prepared_column
 from promptpress_workbench.prompts.prompt import as_request
-from promptpress_workbench.prompts.prompt_source import PromptSource, SampleRows, TableRows
+from promptpress_workbench.prompts.prompt_source import SampleRows, TableRows
 from promptpress_workbench.prompts.rendered_source import RenderedSource
 from promptpress_workbench.prompts.renderer_source import source_of
+from promptpress_workbench.prompts.tokenized import ShownSource
 
 if TYPE_CHECKING:
     from promptpress.engine.templates import StagedRenderer
@@ -51,6 +59,8 @@ NO_AUDIT = (
 
 PAIR = ("prompt", "completion")
 """The columns of conversations in two parts."""
+
+NEEDS_TOKENIZER = "holds token ids; --tokenizer FILE|NAME names the tokenizer that shows them as text"
 
 PROMPT_COLUMNS = (PROMPT_COLUMN, "messages", "conversations")
 """The columns that hold prompts unless `--column` names another; the first one that there is."""
@@ -120,8 +130,16 @@ def holds_messages(column: str, read: Callable[[], Iterable[pa.RecordBatch]]) ->
     return 2 * sum(are_messages) > len(are_messages)
 
 
-def prompt_source(settings: Settings, open_rows: Callable[[AnyRenderer], SampleRows] | None = None) -> PromptSource:
-    """Make the source of a command line; `open_rows` opens its rows for a renderer, if `chosen_rows` doesn't."""
+def prompt_source(
+    settings: Settings,
+    open_rows: Callable[[AnyRenderer], SampleRows] | None = None,
+    answer: str | None = None,
+) -> ShownSource:
+    """Make the source of a command line; `open_rows` opens its rows for a renderer, if `chosen_rows` doesn't.
+
+    `answer` is the column of the assistant's last messages, if prompts shall have them.
+    """
+    settings = without_answer(settings, answer)
     if is_task(settings.config):
         return RenderedSource(TableRows(task_prompts(settings)), PROMPT_COLUMN)
     if holds_prompts(settings):
@@ -130,8 +148,13 @@ def prompt_source(settings: Settings, open_rows: Callable[[AnyRenderer], SampleR
     rows = chosen_rows(settings, renderer) if open_rows is None else open_rows(renderer)
     renderer = _chat_of_data(settings, renderer, rows.schema, rows.batches)
     report_notes(renderer, rows.schema, settings, looks=True)
-    source = source_of(renderer, rows)
+    source = source_of(renderer, rows, answer)
     return ChosenSource(source, rows.chosen) if isinstance(rows, ChosenSampleRows) else source
+
+
+def without_answer(settings: Settings, answer: str | None) -> Settings:
+    """Return settings without `--answer` if it names what is trained, and no template has a use for it."""
+    return replace(settings, answer=None) if answer is not None and settings.template is None else settings
 
 
 def holds_prompts(settings: Settings) -> bool:
@@ -196,13 +219,17 @@ def _first_text(column: str, read: Callable[[], Iterable[pa.RecordBatch]]) -> st
     return next((str(texts[0].as_py()) for texts in columns if len(texts)), "")
 
 
-def _of_file(settings: Settings) -> PromptSource:
+def _of_file(settings: Settings) -> ShownSource:
     """Make the source of prompts that are there already, maybe with a chat template after them."""
     refuse_rendering(settings)
     path = prompt_files(settings)[0]
     if settings.where is not None:
         raise UsageError(f"--where: chooses samples of --data, and {path} holds prompts; stats takes it for these, too")
     rows = sample_rows(prompt_files(settings), settings.format)
+    if (ids := prepared_ids(settings, rows.schema)) is not None:
+        if settings.tokenizer is None:
+            raise UsageError(f"{path}: {NEEDS_TOKENIZER}")
+        return PreparedSource(rows, token_counter(settings.tokenizer), ids)
     name = prompt_column_of(settings, rows.schema)
     try:
         if settings.chat_template is None:
@@ -210,6 +237,14 @@ def _of_file(settings: Settings) -> PromptSource:
         return source_of(_of_column(settings, rows.schema, name, rows.batches), rows)
     except promptpress.RenderError as error:
         raise DataError(f"{path}: {error}") from error
+
+
+def prepared_ids(settings: Settings, schema: pa.Schema) -> str | None:
+    """Return the column of token ids if the file is a prepared data set, and no prompts in it are asked for."""
+    if settings.chat_template is not None:
+        return None
+    has_prompts = settings.tokenizer is None and any(name in schema.names for name in PROMPT_COLUMNS)
+    return None if has_prompts and settings.column is None else prepared_column(schema, settings.column)
 
 
 def chosen_rows(settings: Settings, renderer: AnyRenderer) -> SampleRows:

@@ -8,22 +8,23 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from promptpress import DataError
 from promptpress.engine.errors import UsageError, counted
-from promptpress.engine.tokens import Encoder, LoadedTokenizer
+from promptpress.engine.tokens import LoadedTokenizer
 
-from promptpress_workbench.cli.configurations import token_counter, with_dataset_rows
+from promptpress_workbench.cli.configurations import with_dataset_rows
 from promptpress_workbench.cli.errors import NO_ROWS, ExitCode, in_options
 from promptpress_workbench.cli.jinja_sources import has_jinja_source
-from promptpress_workbench.cli.options import PROMPT_OPTIONS, first_given
+from promptpress_workbench.cli.options import PROMPT_OPTIONS, SEEN_TOKEN_OPTIONS, TWIN_OPTIONS, first_given
 from promptpress_workbench.cli.prompt_sources import chosen_rows, is_rendered, prompt_source, second_side
 from promptpress_workbench.cli.run_counts import AnyRenderer, report_no_rows
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import Terminal, say
+from promptpress_workbench.cli.token_options import draws_tokens, of_tokens, token_view, trained_answer
 from promptpress_workbench.diff.comparison import MAX_GROUPED, MAX_KINDS, Comparison, compare, difference_rows
-from promptpress_workbench.diff.diff import DiffLayout, summary
+from promptpress_workbench.diff.diff import DiffLayout, location_text, summary
 from promptpress_workbench.files.read.samples import sampled_rows
 from promptpress_workbench.files.write.output_file import standard_output
 from promptpress_workbench.prompts.failed_rows import REMEDY, failed_count
@@ -41,6 +42,7 @@ from promptpress_workbench.prompts.prompt_source import (
     text_bytes,
 )
 from promptpress_workbench.prompts.renderer_source import RendererSource
+from promptpress_workbench.prompts.tokenized import TokenSource
 from promptpress_workbench.statistics.collect import token_counts
 
 _ROLE_OPTIONS = ("output", "model", "chat_template", "dialect")
@@ -53,34 +55,33 @@ _MAX_CHECKED_ROWS = 100  # the number of rows that are checked for values that w
 
 def show(settings: Settings, arguments: Namespace) -> None:
     """Print the prompts that the options choose."""
-    counter = None if settings.tokenizer is None else token_counter(settings.tokenizer)
+    tokens = token_view(settings, arguments)
+    counter = None if tokens is None else tokens.loaded
     if settings.system is not None and not settings.given(_ROLE_OPTIONS):
         settings = replace(settings, output="openai")  # the roles as an API is sent them
-    source = prompt_source(settings)
+    source = prompt_source(settings, answer=trained_answer(settings, arguments))
     if isinstance(source, ChosenSource) and not source.num_samples:
         raise DataError(NO_ROWS)
     with standard_output() as stream:
         terminal = Terminal(stream, arguments.color, is_terminal=sys.stdout.isatty())
         remedy = in_options(REMEDY)
-        layout = Layout(terminal.width, terminal.glyphs, arguments.whitespace, terminal.is_colored, remedy)
+        looks = arguments.whitespace, terminal.is_colored, arguments.ids, draws_tokens(source, arguments)
+        layout = Layout(terminal.width, terminal.glyphs, *looks, remedy)
         printed: list[Prompt] = []
         for prompt in _prompts(source, settings, arguments, terminal, layout, counter=counter):
-            tokens = None
-            if counter is not None:
-                texts = [text.text for text in prompt.texts()]
-                tokens = sum(count or 0 for count in Encoder.of(counter).counts(texts, special=False))
+            if tokens is not None:
+                (prompt,) = tokens.with_cells(source, [prompt])  # noqa: PLW2901 - with its tokens
             marks = () if arguments.grep is None else match_marks(prompt, arguments.grep)
             if printed:
                 terminal.write([[]])
             if prompt.error is not None:
                 prompt = replace(prompt, error=in_options(prompt.error))  # noqa: PLW2901 - for users of the command
             printed.append(prompt)
-            terminal.write(layout.prompt(prompt, marks=marks, tokens=tokens))
+            terminal.write(layout.prompt(prompt, marks=marks))
             if arguments.origins and prompt.request is not None:
                 terminal.write(_origins(source, layout, prompt))
-        if terminal.is_colored:
-            legend = list(layout.legend(printed))
-            terminal.write([[], *legend] if legend else [])
+        legend = list(layout.legend(printed))
+        terminal.write([[], *legend] if legend else [])
     if not settings.quiet and isinstance(source, (RendererSource, ChosenSource)):
         # A value that was treated as a template looks in the prompt as if the data contained that text.
         rows = dict.fromkeys(prompt.sample for prompt in printed if prompt.request is not None)
@@ -150,11 +151,10 @@ def _prompts(
 def diff(settings: Settings, arguments: Namespace) -> ExitCode:
     """Compare both sides and print the differences; the exit code tells if there are any."""
     sides = [settings, second_side(settings, arguments)]
-    if arguments.other is None and first_given(arguments, [f"{name}_b" for name in PROMPT_OPTIONS]) is None:
-        has_jinja_source(settings)  # raises an error if options don't go together
-        named = first_given(settings, ("chat_template", "jinja", "template")) or settings.config
-        what = "neither A nor --template" if named is None else f"{named}: there is only one side"
-        raise UsageError(f"{what}; name B, or an option of B such as --model-b or --template-b")
+    if arguments.other is None and first_given(arguments, [f"{name}_b" for name in TWIN_OPTIONS]) is None:
+        if not is_rendered(settings.config) or settings.data is None:
+            _refuse_one_side(settings)
+        sides[1] = replace(settings, config=None)  # a file, and what the options make of --data
     if arguments.data is None:
         of_b = with_dataset_rows(replace(sides[1], data=None, rows=None))
         if of_b.rows is not None:
@@ -165,7 +165,7 @@ def diff(settings: Settings, arguments: Namespace) -> ExitCode:
         # One side is a file of prompts, so the options are for the other side.
         number = 0 if is_rendered(sides[0].config) else 1
         nothing: dict[str, Any] = dict.fromkeys(
-            (*(name for name in PROMPT_OPTIONS if name != "column"), "data", "rows")
+            (*(name for name in PROMPT_OPTIONS if name not in ("column", "tokenizer")), "data", "rows")
         )
         sides[number] = replace(sides[number], **nothing)
     opened: list[SampleRows] = []
@@ -176,16 +176,47 @@ def diff(settings: Settings, arguments: Namespace) -> ExitCode:
             opened.append(chosen_rows(next((side for side in sides if side.data), settings), renderer))
         return opened[0]
 
-    a, b = (prompt_source(side, open_rows) for side in sides)
-    comparison = compare(a, b, limit=arguments.max * arguments.json, prompts=0, grouped=not arguments.json)
+    masks_of_b = {name: value for name in SEEN_TOKEN_OPTIONS if (value := getattr(arguments, f"{name}_b")) is not None}
+    options = [arguments, Namespace(**{**vars(arguments), **masks_of_b})]
+    sources = [
+        prompt_source(side, open_rows, trained_answer(side, of)) for side, of in zip(sides, options, strict=True)
+    ]
+    a, b = of_tokens(sources, sides, options) or sources
+    has_tokens = isinstance(a, TokenSource)
+    grouped = has_tokens or not arguments.json
+    comparison = compare(a, b, limit=arguments.max * arguments.json, prompts=0, grouped=grouped)
     with standard_output() as stream:
         if arguments.json:
             counts = {name: getattr(comparison, name) for name in _COUNTS}
+            counts |= _token_groups(comparison) if has_tokens else {}
             print(json.dumps({**counts, "first": difference_rows(comparison.first).to_pylist()}), file=stream)
         else:
             _show(comparison, arguments, Terminal(stream, arguments.color, is_terminal=sys.stdout.isatty()))
     report_no_rows(settings, comparison.compared + comparison.only_a + comparison.only_b)
     return ExitCode.OK if comparison.is_equal else ExitCode.DIFFERENT
+
+
+def _refuse_one_side(settings: Settings) -> NoReturn:
+    has_jinja_source(settings)  # raises an error if options don't go together
+    named = first_given(settings, ("chat_template", "jinja", "template")) or settings.config
+    what = "neither A nor --template" if named is None else f"{named}: there is only one side"
+    raise UsageError(f"{what}; name B, or an option of B such as --model-b or --template-b")
+
+
+def _token_groups(comparison: Comparison) -> dict[str, Any]:
+    """Return how many rows have other ids, or another mask, and the changes, the commonest first."""
+    groups = [
+        {
+            "change": group.first.location.change,
+            "description": location_text(group.first.location, group.first.a),
+            "rows": group.count,
+            "first_row": group.first.sample,
+        }
+        for group in sorted(comparison.groups.values(), key=lambda group: -group.count)
+    ]
+    equal = comparison.compared - comparison.different
+    counts = {"equal": equal, "other_ids": comparison.other_ids, "other_masks": comparison.other_masks or 0}
+    return {**counts, "groups": groups}
 
 
 def _show(comparison: Comparison, arguments: Namespace, terminal: Terminal) -> None:

@@ -7,26 +7,41 @@ import shutil
 from argparse import Namespace
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import promptpress
 import pyarrow as pa
 from promptpress.engine import PromptColumn, engine_of
 
-from promptpress_workbench.cli.configurations import report_notes, token_counter
+from promptpress_workbench.cli.configurations import open_samples, report_notes, token_counter
 from promptpress_workbench.cli.errors import in_options
-from promptpress_workbench.cli.prompt_sources import open_source
+from promptpress_workbench.cli.prompt_sources import (
+    holds_prompts,
+    open_source,
+    prepared_ids,
+    prompt_files,
+    refuse_rendering,
+)
 from promptpress_workbench.cli.prompt_stream import reading_errors
 from promptpress_workbench.cli.run_counts import RunCounts, report_no_rows
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import Progress, can_encode
-from promptpress_workbench.files.read.samples import ChosenRows
+from promptpress_workbench.files.read.samples import AnySamples, ChosenRows
 from promptpress_workbench.files.write.output_file import standard_output
 from promptpress_workbench.prompts.escapes import encodable
+from promptpress_workbench.statistics.prepared import prepared_report, prepared_statistics
 from promptpress_workbench.statistics.statistics import BLOCKS, text_report
 
 
 def stats(settings: Settings, arguments: Namespace) -> None:
     """Measure the prompts, rendered now or before, and print the statistics."""
+    if holds_prompts(settings):
+        prepared = open_samples(settings, prompt_files(settings), None)
+        if (ids := prepared_ids(settings, prepared.schema)) is not None:
+            refuse_rendering(settings)
+            _print_prepared(settings, arguments, prepared, ids)
+            return
+        prepared.close()
     counter = None if settings.tokenizer is None else token_counter(settings.tokenizer)
     renderer, samples = open_source(settings)
     (column,) = engine_of(renderer).required_columns if isinstance(renderer, PromptColumn) else (None,)
@@ -45,13 +60,27 @@ def stats(settings: Settings, arguments: Namespace) -> None:
         statistics = replace(statistics, **numbered)
     number = int if samples.chosen is None else samples.chosen.number
     statistics = replace(statistics, errors=_of_command(statistics.errors, number))
+    data = statistics.to_dict()
+    _print(arguments, data, lambda width, is_ascii: text_report(data, width, is_ascii=is_ascii))
+
+
+def _print(arguments: Namespace, data: dict[str, Any], page: Callable[[int, bool], str]) -> None:
+    """Print statistics as JSON, or as a page of text of some width, in ASCII or not."""
     with standard_output() as stream:
         if arguments.json:
-            print(json.dumps(statistics.to_dict()), file=stream)
+            print(json.dumps(data), file=stream)
             return
         encoding, width = stream.encoding or "utf-8", shutil.get_terminal_size().columns
-        text = text_report(statistics.to_dict(), width, is_ascii=not can_encode(BLOCKS, encoding))
-        print(encodable(text, encoding), file=stream)
+        print(encodable(page(width, not can_encode(BLOCKS, encoding)), encoding), file=stream)
+
+
+def _print_prepared(settings: Settings, arguments: Namespace, samples: AnySamples, ids_column: str) -> None:
+    """Measure the rows of a prepared data set of token ids."""
+    with Progress(settings, samples.num_rows) as progress, reading_errors(samples):
+        statistics = prepared_statistics(samples.reader(progress.advance), ids_column)
+    samples.close()
+    report_no_rows(settings, progress.rows)
+    _print(arguments, statistics, lambda width, is_ascii: prepared_report(statistics, width, is_ascii=is_ascii))
 
 
 def _of_command(errors: pa.Table, number: Callable[[int], int]) -> pa.Table:

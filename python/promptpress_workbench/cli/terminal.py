@@ -45,6 +45,7 @@ is too dark on black, its yellow too bright on white.
 """
 
 _MARKS = {"match": "7", "removed": "41;97", "added": "42;30", "escape": "2", "trailing": "4"}
+_MARKS |= {"trained": "38;5;22;48;5;157", "padding": "2", "wrong": "97;41"}
 _MIN_WIDTH = 20
 _UPDATE_SECONDS = 0.5  # between two updates of the plain line of progress
 

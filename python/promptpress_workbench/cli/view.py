@@ -22,14 +22,21 @@ from promptpress_workbench.cli.jinja_sources import has_jinja_source, template_o
 from promptpress_workbench.cli.lm_eval_tasks import is_task
 from promptpress_workbench.cli.option_values import row_numbers
 from promptpress_workbench.cli.prompt_sources import (
+    NEEDS_TOKENIZER,
     holds_prompts,
     is_rendered,
     open_source,
+    prepared_ids,
     prompt_files,
     refuse_prompts,
+    refuse_rendering,
+    without_answer,
 )
 from promptpress_workbench.cli.settings import TEMPLATE, Settings
 from promptpress_workbench.cli.terminal import say
+from promptpress_workbench.cli.token_options import token_view, trained_answer
+from promptpress_workbench.files.read.samples import AnySamples
+from promptpress_workbench.prompts.tokenized import TokenView
 from promptpress_workbench.viewer.prompt_html import write_html
 from promptpress_workbench.viewer.sources import Catalogue, Choice, ConfigEntry, SampleStore, Sources
 
@@ -50,9 +57,14 @@ def view(settings: Settings, arguments: Namespace) -> None:
         )
     settings, configs = _operands(settings, arguments.config)
     models, paths = arguments.model or [], prompt_files(settings) if holds_prompts(settings) else settings.data or []
+    tokens, answer = token_view(settings, arguments), trained_answer(settings, arguments)
+    settings = without_answer(settings, answer)
     catalogue, choice, column = None, Choice(""), PROMPT_COLUMN
-    renderer: TableRenderer[Any]
-    if len(configs) < 2 and (holds_prompts(settings) or is_task(settings.config)):
+    renderer: TableRenderer[Any] | None = None
+    prepared = _prepared(settings, tokens) if len(configs) < 2 and holds_prompts(settings) else None
+    if prepared is not None:
+        samples = prepared[0]
+    elif len(configs) < 2 and (holds_prompts(settings) or is_task(settings.config)):
         renderer, samples = open_source(settings, _BATCH_ROWS)
         if isinstance(renderer, PromptColumn):
             (column,) = engine_of(renderer).required_columns
@@ -63,10 +75,12 @@ def view(settings: Settings, arguments: Namespace) -> None:
         catalogue, choice = _catalogue(settings, configs, models)
         renderer = catalogue.renderer(choice)
         samples = open_samples(settings, paths, renderer, _BATCH_ROWS)
-    report_notes(renderer, samples.schema, settings, looks=True)
+    if renderer is not None:
+        report_notes(renderer, samples.schema, settings, looks=True)
     warnings.simplefilter("ignore", promptpress.PromptWarning)  # other choices are made later, in threads
     store = SampleStore(samples)
-    sources = Sources(store, catalogue, column)
+    more: dict[str, Any] = {"ids_column": prepared and prepared[1], "shows_ids": arguments.ids, "answer": answer}
+    sources = Sources(store, catalogue, column, tokens, **more)
     title = ", ".join(Path(path).name for path in paths)
     try:
         if arguments.html is not None:
@@ -90,6 +104,19 @@ def view(settings: Settings, arguments: Namespace) -> None:
             serve(f"{title} - promptpress", arguments.port, announce, open_browser=not arguments.no_open)
     finally:
         store.close()
+
+
+def _prepared(settings: Settings, tokens: TokenView | None) -> tuple[AnySamples, str] | None:
+    """Return the samples of a prepared data set and its column of token ids; None if the file holds prompts."""
+    samples = open_samples(settings, prompt_files(settings), None, _BATCH_ROWS)
+    ids = prepared_ids(settings, samples.schema)
+    if ids is None:
+        samples.close()
+        return None
+    refuse_rendering(settings)
+    if tokens is None:
+        raise UsageError(f"{prompt_files(settings)[0]}: {NEEDS_TOKENIZER}")
+    return samples, ids
 
 
 def _operands(settings: Settings, configs: list[str]) -> tuple[Settings, list[str]]:

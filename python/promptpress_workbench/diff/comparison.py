@@ -73,11 +73,19 @@ class Comparison:
     errors_differ: int = 0
     """The requests that neither side can render, for different reasons."""
     errors_equal: int = 0
+    other_masks: int | None = None
+    """Of the requests that differ, those whose token ids are equal; None if no tokens are compared."""
     first: list[Difference] = field(default_factory=list)
     groups: dict[object, Group] = field(default_factory=dict)
     """Equal changes, each kind by a value that stands for it."""
     ungrouped: int = 0
     """The number of requests with changes that are in no group, because there are too many."""
+
+    @property
+    def other_ids(self) -> int:
+        """The number of requests with other token ids on both sides."""
+        errors = self.errors_a + self.errors_b + self.errors_differ
+        return self.different - (self.other_masks or 0) - errors
 
     @property
     def is_equal(self) -> bool:
@@ -107,6 +115,8 @@ def compare(a: PromptSource, b: PromptSource, *, limit: int, prompts: int, group
         out.compared += len(item.a)
         rows = unequal(a, b, item)
         out.different += len(rows)
+        if types.is_struct(item.a.prompts.type):
+            out.other_masks = (out.other_masks or 0) + _equal_ids(item, rows)
         if item.has_errors:
             mine, yours = item.failed
             neither, both = pc.sum(pc.and_(mine, yours)).as_py(), len(rows.filter(pc.and_(mine, yours).take(rows)))
@@ -132,10 +142,17 @@ def _count(out: Comparison, a: PromptSource, b: PromptSource, pairs: Pairs, row:
         sides = list(map(with_speakers, prompts))
         for location, kind in kinds_of_change(*prompts):
             out.groups.setdefault(kind, Group(Difference(*request, location, *sides)))
-    for _, kind in kinds:
+    counts = [kind for _, kind in kinds] if out.other_masks is None else {kind for _, kind in kinds}
+    for kind in counts:  # of tokens, rows are counted: a change may be in each turn
         if kind in out.groups:
             out.groups[kind].count += 1
     out.ungrouped += any(kind not in out.groups for _, kind in kinds)
+
+
+def _equal_ids(pairs: Pairs, rows: pa.Array) -> int:
+    """Count the pairs of some rows that have the same token ids, and no error."""
+    mine, yours = (pc.struct_field(side.prompts.take(rows), "input_ids") for side in pairs)
+    return int(pc.sum(pc.and_(equal_rows(mine, yours), mine.is_valid())).as_py() or 0)
 
 
 def unequal(a: PromptSource, b: PromptSource, pairs: Pairs) -> pa.Array:

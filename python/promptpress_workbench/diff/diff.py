@@ -16,10 +16,10 @@ from promptpress.typing import TableLike
 
 from promptpress_workbench.diff.comparison import Comparison, Difference, Group, compare, difference_rows
 from promptpress_workbench.diff.differences import Location, Window, text_pairs, windows
+from promptpress_workbench.diff.token_changes import TokenChange
 from promptpress_workbench.prompts.escapes import cells
 from promptpress_workbench.prompts.kinds import described
 from promptpress_workbench.prompts.layout import (
-    STYLESHEET,
     Fragment,
     Layout,
     Line,
@@ -36,6 +36,7 @@ from promptpress_workbench.prompts.prompt import Prompt, PromptText, request_nam
 from promptpress_workbench.prompts.prompt_source import PromptSource, TableRows
 from promptpress_workbench.prompts.rendered_source import RenderedSource
 from promptpress_workbench.prompts.renderer_source import source_of
+from promptpress_workbench.prompts.stylesheet import STYLESHEET
 
 _MIN_WIDE = 80
 """The fewest cells of a line for two texts side by side."""
@@ -63,6 +64,9 @@ _STYLE = """\
 """
 _BRACKETS = {"removed": ("[-", "-]"), "added": ("{+", "+}")}
 
+_AROUND, _MAX_TOKENS = 8, 40
+"""The displayed tokens before and after a change, and those of it."""
+
 _MAX_PROMPTS = 3
 """The number of requests whose prompts are kept for printing."""
 
@@ -71,6 +75,8 @@ def summary(comparison: Comparison) -> str:
     """Return the result of a comparison in one line."""
     different = comparison.different
     differs = "none differs" if not different else f"{different:,} differ{'s' * (different == 1)}"
+    if different and (masks := comparison.other_masks) is not None:
+        differs += f": {comparison.other_ids:,} in ids, {masks:,} in the mask alone"
     out = f"{counted(comparison.compared, 'request')} compared, {differs}"
     for side, count in (("A", comparison.only_a), ("B", comparison.only_b)):
         out += f"; {count:,} only in {side}" if count else ""
@@ -93,6 +99,8 @@ def location_text(location: Location, a: Prompt | None) -> str:
         out.append(f"message {location.message}" + ("" if role is None else f" ({role})"))
     if location.part is not None:
         out.append(f"part {location.part}")
+    if location.tokens is not None:
+        return location.tokens.description
     if location.change == "messages":
         return ", ".join([*out, f"only in {location.only_in}"])
     if location.change != "text":
@@ -130,6 +138,9 @@ class DiffLayout:
         yield from self.layout.caption(location_text(difference.location, difference.a), "role")
         if difference.a is None or difference.b is None:
             return
+        if difference.location.tokens is not None:
+            yield from self._tokens(difference.location.tokens, difference.a, difference.b)
+            return
         if difference.location.change in ("form", "error_a", "error_b", "errors"):
             yield from self._whole_prompts(difference.a, difference.b)
             return
@@ -143,6 +154,17 @@ class DiffLayout:
             text = pair[difference.location.only_in == "B"]
             if text is not None and text.number == difference.location.message and not _are_equal(*pair):
                 yield from self._block(*pair)
+
+    def _tokens(self, tokens: TokenChange, a: Prompt, b: Prompt) -> Iterator[Line]:
+        """Yield the tokens around a change, on one side below those on the other."""
+        for sign, kind, prompt, (start, stop) in (("-", "removed", a, tokens.a), ("+", "added", b, tokens.b)):
+            (text,) = prompt.texts()
+            cells = text.cells or ()
+            around = cells[max(start - _AROUND, 0) : min(stop, start + _MAX_TOKENS) + _AROUND]
+            marks = [(cell.start, cell.stop, kind) for cell in cells[start:stop]]
+            layout = replace(self.layout, width=None if self.layout.width is None else self.layout.width - 2)
+            for line in layout.cells(replace(text, cells=around), marks):
+                yield [Fragment(f"{sign} ", "head"), *line]
 
     def _whole_prompts(self, a: Prompt, b: Prompt) -> Iterator[Line]:
         """Yield two prompts that have nothing in common: one is a text, the other is messages or null."""

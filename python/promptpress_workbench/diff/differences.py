@@ -10,16 +10,18 @@ from difflib import SequenceMatcher
 from itertools import accumulate, zip_longest
 from typing import Literal, TypeAlias
 
+from promptpress_workbench.diff.token_changes import TokenChange, token_changes
 from promptpress_workbench.prompts.failed_rows import NO_REASON
 from promptpress_workbench.prompts.layout import Mark
 from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptMessage, PromptText
 
-Change: TypeAlias = Literal[
-    "text", "role", "fields", "parts", "messages", "form", "error_a", "error_b", "errors", "only_a", "only_b"
-]
+Change: TypeAlias = (
+    Literal["text", "role", "fields", "parts", "messages", "form", "error_a", "error_b", "errors", "only_a", "only_b"]
+    | Literal["ids", "mask"]
+)
 """The kind of a difference: a text; a role; the other fields of a message; the number of parts; a message that one side
-lacks; a text on one side and messages on the other; an error on one side, or other errors; or a request that one side
-lacks."""
+lacks; a text on one side and messages on the other; an error on one side, or other errors; a request that one side
+lacks; other token ids; or the same ids with another mask."""
 
 Numbers = tuple[int | None, int | None]
 """The numbers of a message on both sides; None on the side that lacks it."""
@@ -71,6 +73,8 @@ class Location:
     a: Piece | None = None
     b: Piece | None = None
     only_in: Literal["A", "B"] | None = None
+    tokens: TokenChange | None = None
+    """What differs where tokens are compared."""
 
 
 def aligned(a: Sequence[PromptMessage], b: Sequence[PromptMessage]) -> list[Numbers]:
@@ -150,11 +154,17 @@ def are_equal_errors(error: str | None, other: str | None) -> bool:
 
 def first_difference(a: Prompt, b: Prompt) -> Location | None:
     """Return the location of the first difference of two prompts; None if they are equal."""
+    if a.cells and b.cells:
+        return next((location for location, _ in kinds_of_change(a, b)), None)
     return next((location for location, _, _ in _differences(a, b)), None)
 
 
 def kinds_of_change(a: Prompt, b: Prompt) -> Iterator[tuple[Location, object]]:
     """Yield the location of each message that differs, with a value that is the same for the same change elsewhere."""
+    if a.cells and b.cells:
+        for tokens in token_changes(a.cells[0], b.cells[0]):
+            yield Location(tokens.change, tokens=tokens), (tokens.change, tokens.description)
+        return
     for location, mine, yours in _differences(a, b):
         pairs = list(zip_longest(mine, yours))
         texts = [["" if side is None else side.text for side in pair] for pair in pairs]

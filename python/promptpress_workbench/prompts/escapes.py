@@ -28,7 +28,7 @@ _UNSEEN_OR_SPACE = re.compile(f"[{_HIDDEN}]+|{_SECOND_SELECTOR}|[{_SPACES}]+| +|
 
 @dataclass(frozen=True, slots=True)
 class Glyphs:
-    """The characters that stand for white space, and those that lines and headings are drawn with."""
+    """The characters that stand for white space, and those that lines, headings and tokens are drawn with."""
 
     space: str
     tab: str
@@ -36,10 +36,14 @@ class Glyphs:
     line: str
     ellipsis: str
     middle: str
+    trained: tuple[str, str]
+    """The brackets around trained tokens."""
+    empty: str
+    """The sign of a token that covers no text."""
 
 
-UNICODE = Glyphs("·", "→", "↵", "─", "…", "·")
-ASCII = Glyphs(".", "\\t", "\\n", "-", "...", "-")
+UNICODE = Glyphs("·", "→", "↵", "─", "…", "·", ("⟦", "⟧"), "∅")
+ASCII = Glyphs(".", "\\t", "\\n", "-", "...", "-", ("[[", "]]"), "()")
 
 
 def escaped(text: str) -> str:

@@ -14,7 +14,7 @@ from promptpress.engine.errors import render_error
 from promptpress_workbench.files.read.formats import DataFormat
 from promptpress_workbench.files.read.samples import ChosenRows, Samples, reading
 from promptpress_workbench.prompts.prompt import Prompt
-from promptpress_workbench.prompts.prompt_source import RequestBatch, SampleRows, check_row
+from promptpress_workbench.prompts.prompt_source import RequestBatch, RowEngine, SampleRows, check_row
 from promptpress_workbench.prompts.renderer_source import RendererSource, TemplateSource
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ class ChosenSource:
     def __init__(self, source: RendererSource | TemplateSource, chosen: ChosenRows) -> None:
         self.source = source
         self.has_origins = source.has_origins
-        self._chosen = chosen
+        self.chosen = chosen
 
     @property
     def labels(self) -> list[Any] | None:
@@ -157,25 +157,28 @@ class ChosenSource:
 
     def row_number(self, position: int) -> int:
         """Return the number in the whole table of one of the chosen rows."""
-        check_row(position, self._chosen.count())
-        return self._chosen.number(position)
+        check_row(position, self.chosen.count())
+        return self.chosen.number(position)
 
     def prompts(self, row: int, label: Any = None, turn: int | None = None) -> list[Prompt]:
         prompts = self.source.prompts(self._position(row), label, turn)
         return [replace(prompt, sample=row) for prompt in prompts]
+
+    def row_engine(self, row: int) -> RowEngine | None:
+        return self.source.row_engine(self._position(row))
 
     def divergent_columns(self, row: int) -> list[str]:
         return self.source.divergent_columns(self._position(row)) if isinstance(self.source, RendererSource) else []
 
     def requests(self) -> Iterator[RequestBatch]:
         for batch in self.source.requests():
-            yield replace(batch, samples=self._chosen.numbers(batch.samples))
+            yield replace(batch, samples=self.chosen.numbers(batch.samples))
 
     def request(self, value: Any, sample: int, label: Any = None, turn: int | None = None) -> Prompt:
         return self.source.request(value, sample, label, turn)
 
     def _position(self, row: int) -> int:
-        position = self._chosen.position(row)
+        position = self.chosen.position(row)
         if position is None:
             message = "the row isn't among the chosen ones; rows have the numbers of the whole data, from 0"
             raise render_error("row_out_of_range", message, row=row)

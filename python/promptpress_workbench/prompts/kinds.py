@@ -199,7 +199,7 @@ _ROLE_NAMES: dict[Speaker, str] = {
     "assistant": "assistant bot chatbot gpt model answer",
     "tool": "tool function observation ipython",
 }
-_ROLES = {name: speaker for speaker, names in _ROLE_NAMES.items() for name in names.split()}
+ROLES = {name: speaker for speaker, names in _ROLE_NAMES.items() for name in names.split()}
 """Speakers by the names of roles, in lower case."""
 
 _HEADERS = (
@@ -230,13 +230,15 @@ _SPEAKER_AFTER: dict[str, Speaker | None] = {
 
 for _name in FAMILIES:  # tokens that name a role: <|user|>, <|im_user|>, <|USER_TOKEN|>, [|user|]
     _role = re.fullmatch(r"\W*(?:im_)?(\w+?)(?:_token)?\W*", _name.lower())
-    if _role and _role[1] in _ROLES and not _name.startswith(("</", "[/", "<|/")):
-        _SPEAKER_AFTER.setdefault(_name, _ROLES[_role[1]])
+    if _role and _role[1] in ROLES and not _name.startswith(("</", "[/", "<|/")):
+        _SPEAKER_AFTER.setdefault(_name, ROLES[_role[1]])
 
 _CUT = ("unknown", "template", "column")
 """Kinds of origins that are cut at control tokens. Those of examples and meta templates keep their colours."""
 
-_NAMED_NEXT = frozenset(_HEADERS.split())
+NAMED_NEXT = frozenset(_HEADERS.split())
+"""The control tokens after which the name of a role stands."""
+
 _NAME = re.compile(r"\s*(\w+)")
 
 
@@ -256,7 +258,7 @@ def with_speakers(prompt: Prompt) -> Prompt:
         return replace(prompt, pieces=tuple(pieces))
     messages = []
     for message in prompt.messages:
-        speaker = _ROLES.get((message.role or "").lower())
+        speaker = ROLES.get((message.role or "").lower())
         parts = tuple(replace(part, pieces=tuple(_marked(part.pieces, speaker))) for part in message.parts)
         messages.append(replace(message, pieces=tuple(_marked(message.pieces, speaker)), parts=parts))
     return replace(prompt, messages=tuple(messages))
@@ -269,17 +271,17 @@ def _marked(pieces: Iterable[Piece], speaker: Speaker | None) -> Iterator[Piece]
         if kind not in _CUT:
             yield piece
             continue
-        stated = _ROLES.get((piece.role or "").lower()) if piece.path is not None else None
-        for text, is_control in _cut(piece.text):
+        stated = ROLES.get((piece.role or "").lower()) if piece.path is not None else None
+        for text, is_control in cut(piece.text):
             if not is_control and waits_for_name and (name := _NAME.match(text)):
-                speaker, waits_for_name = _ROLES.get(name[1].lower()), False
+                speaker, waits_for_name = ROLES.get(name[1].lower()), False
             yield replace(piece, text=text, is_control=is_control, speaker=stated or speaker)
             if is_control and kind != "column":
                 speaker = _SPEAKER_AFTER.get(text, speaker)
-                waits_for_name = text in _NAMED_NEXT
+                waits_for_name = text in NAMED_NEXT
 
 
-def _cut(text: str) -> Iterator[tuple[str, bool]]:
+def cut(text: str) -> Iterator[tuple[str, bool]]:
     """Yield the stretches of a text, each with true if it is a control token; an empty text is one stretch."""
     done = 0
     for match in _CANDIDATE.finditer(text):

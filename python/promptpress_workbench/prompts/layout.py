@@ -1,7 +1,7 @@
 """Prompts as lines of styled fragments, for a terminal or a page of plain text, and as HTML made of such fragments.
 
 Nothing of a prompt is ever markup: texts are escaped, characters that can't be seen are shown, and there is no script.
-All classes begin with `pp-`; `STYLESHEET` styles them, light and dark.
+All classes begin with `pp-`; `STYLESHEET` of `stylesheet.py` styles them, light and dark.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from promptpress_workbench.prompts.kinds import (
     shown_legend,
     with_speakers,
 )
-from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptText, heading
+from promptpress_workbench.prompts.prompt import Piece, Prompt, PromptText, heading, message_counts
+from promptpress_workbench.prompts.stylesheet import FONT
+from promptpress_workbench.prompts.token_cells import TokenCell
 
 _TRAILING = re.compile(r"[ \t\xa0]+(?=\n|\Z)")
 _TAB_STOP = 8
@@ -36,23 +38,6 @@ Mark = tuple[int, int, str]
 TextMark = tuple[int | None, int | None, Mark]
 """The numbers of a message and a part, None and None for a bare text, and a mark in that text."""
 
-COLORS = {  # kind: text and background of the light theme, then of the dark one
-    "template": ("#0b4f9e", "#e8f0fb", "#9ec5ff", "#16263d"),
-    "column": ("#14602f", "#e2f5e8", "#8fe0a8", "#12301d"),
-    "example": ("#7a2f86", "#f7e9f9", "#e3a7ee", "#331c38"),
-    "example_column": ("#5b2a9d", "#eee6fb", "#c9aefc", "#281d42"),
-    "meta": ("#7a5200", "#fdf1d6", "#f0c871", "#362a10"),
-    "separator": ("#4b5563", "#eceef1", "#b3bac5", "#262b33"),
-    "masked": ("#a01226", "#fde6e9", "#ffa3af", "#40171d"),
-    "filled": ("#7f1d1d", "#fecaca", "#ffe1e1", "#8f1d1d"),
-    "control": ("#9d174d", "#fdf2f8", "#f9a8d4", "#2e1522"),
-    "system": ("#7a5200", "#fdf1d6", "#f0c871", "#362a10"),
-    "user": ("#14602f", "#e2f5e8", "#8fe0a8", "#12301d"),
-    "assistant": ("#5b2a9d", "#eee6fb", "#c9aefc", "#281d42"),
-    "tool": ("#0e5a66", "#def3f6", "#7fd6e2", "#0f2d33"),
-}
-_FONT = "13px/1.5 ui-monospace,SF Mono,Cascadia Mono,DejaVu Sans Mono,Menlo,Consolas,monospace"
-
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
@@ -63,7 +48,7 @@ class Fragment:
     """The kind of the origin, or `head`, `role` or `text` for texts about a prompt."""
     marks: frozenset[str] = frozenset()
     """Further styles: `match`, `removed`, `added`, `escape` for a replaced character, `trailing` for white space before
-    the end of a line."""
+    the end of a line; of tokens `trained`, `padding` and `wrong`."""
 
 
 Line = list[Fragment]
@@ -100,6 +85,65 @@ def fragments(
             for text, _, is_escape in runs(piece.text[position - begin : stop - begin], whitespace):
                 yield Fragment(text, kind, styles | {"escape"} if is_escape else styles)
             position = stop
+
+
+def cell_fragments(
+    text: PromptText, glyphs: Glyphs, marks: Sequence[Mark] = (), *, ids: bool = False
+) -> Iterator[tuple[TokenCell, Piece | None, list[Fragment]]]:
+    """Yield the cells of a text, each with its piece and with its text, in which white space and lone bytes are shown.
+
+    A text that the brackets around trained tokens could be taken for is escaped.
+    """
+    for token, piece in text.cells_with_pieces():
+        kind: ShownKind | str = "control" if token.is_control else "unknown" if piece is None else shown_kind(piece)
+        names = {
+            "trained": token.trained,
+            "padding": token.is_padding,
+            "wrong": token.is_unknown or token.label is not None,
+        }
+        of_cell = [mark[2] for mark in marks if mark[0] < max(token.stop, token.start + 1) and mark[1] > token.start]
+        styles = frozenset([*of_cell, *(name for name, has in names.items() if has)])
+        excerpt = []
+        for part in () if token.is_unknown else re.split("([\udc80-\udcff])", token.text):
+            if "\udc80" <= part <= "\udcff":
+                excerpt.append(Fragment(f"\\x{ord(part) - 0xDC00:02x}", kind, styles | {"escape"}))
+                continue
+            for displayed, _, is_escape in runs(part, glyphs):
+                if displayed != "\n":
+                    excerpt.append(Fragment(displayed, kind, styles | {"escape"} if is_escape else styles))
+        if token.text in glyphs.trained:
+            excerpt = [
+                Fragment("".join(f"\\u{ord(character):04x}" for character in token.text), kind, styles | {"escape"})
+            ]
+        if token.is_unknown:  # a space stands in no other token
+            excerpt.append(Fragment(f"(no token {token.id})", kind, styles))
+        if not token.is_token:
+            excerpt = [Fragment("( ", "text"), *excerpt, Fragment(" )", "text")]
+        if token.label is not None:
+            excerpt.append(Fragment(f" (trained as {token.label})", kind, styles))
+        if ids and token.name is not None:
+            excerpt.append(Fragment(f"#{token.id}", "text", styles))
+        yield token, piece, excerpt or [Fragment(glyphs.empty, kind, styles | {"escape"})]
+
+
+def _spaced(
+    cells: Iterable[tuple[TokenCell, Piece | None, list[Fragment]]], glyphs: Glyphs, *, brackets: bool
+) -> Iterator[Fragment]:
+    """Put a space between cells, a line feed after one that has some, and maybe brackets around trained ones."""
+    gap, is_open = "", False
+    ordered = list(cells)
+    for index, (token, _, excerpt) in enumerate(ordered):
+        if brackets and token.trained and not is_open:
+            yield Fragment(gap + glyphs.trained[0], "head")
+            gap, is_open = " ", True
+        yield Fragment(gap, "head")
+        yield from excerpt
+        if is_open and not (index + 1 < len(ordered) and ordered[index + 1][0].trained):
+            yield Fragment(f" {glyphs.trained[1]}", "head")
+            is_open = False
+        gap = "" if "\n" in token.text else " "
+        if not gap:
+            yield Fragment("\n", "head")
 
 
 def trailing(pieces: Iterable[Piece]) -> list[Mark]:
@@ -188,21 +232,30 @@ class Layout:
     glyphs: Glyphs = UNICODE
     whitespace: bool = False
     """Show white space."""
-    show_masked: bool = False
-    """Show where an answer is hidden, which isn't part of the prompt."""
+    is_colored: bool = False
+    """Colours tell the kinds: hidden answers are shown, which aren't part of the prompt, and no token has brackets."""
+    ids: bool = False
+    """Show the ids of tokens."""
+    tokens: bool = True
+    """Draw the tokens of prompts that have some; else they are only counted."""
     remedy: str = REMEDY
     """The remedy for a row that can't be rendered."""
 
-    def prompt(self, prompt: Prompt, *, marks: Sequence[TextMark] = (), tokens: int | None = None) -> Iterator[Line]:
+    def prompt(self, prompt: Prompt, *, marks: Sequence[TextMark] = ()) -> Iterator[Line]:
         """Yield the lines of a prompt: a heading, then its text, or the role and the text of each message."""
-        above = heading(prompt, tokens=tokens, separator=f" {self.glyphs.middle} ")
+        above = heading(prompt, separator=f" {self.glyphs.middle} ")
         yield from self.caption(f"{self.glyphs.line * 2} {above}", "head")
         if prompt.request is None:
             yield from self._failed(prompt)
             return
         for text in with_speakers(prompt).texts():
             yield from self.head(text)
-            yield from self.text(text.pieces, marks_of_text(marks, text))
+            if text.cells is None or not self.tokens:
+                yield from self.text(text.pieces, marks_of_text(marks, text))
+            else:
+                yield from self.cells(text, marks_of_text(marks, text))
+        if counts := message_counts(prompt):
+            yield from self.caption(counts, "text")
         for what in prompt.left_out:
             yield from self.caption(f"{_NOT_IN_THE_PROMPT} {what}", "masked")
 
@@ -231,7 +284,13 @@ class Layout:
         pieces = list(pieces)
         glyphs = self.glyphs if self.whitespace else None
         marks = [*marks, *trailing(pieces)] if self.whitespace else marks
-        yield from wrapped(fragments(pieces, whitespace=glyphs, marks=marks, show_masked=self.show_masked), self.width)
+        yield from wrapped(fragments(pieces, whitespace=glyphs, marks=marks, show_masked=self.is_colored), self.width)
+
+    def cells(self, text: PromptText, marks: Sequence[Mark] = ()) -> Iterator[Line]:
+        """Yield the lines of a text whose tokens stand apart."""
+        cells = cell_fragments(text, self.glyphs, marks, ids=self.ids)
+        lines = list(wrapped(_spaced(cells, self.glyphs, brackets=not self.is_colored), self.width))
+        yield from lines[: -1 if len(lines) > 1 and not lines[-1] else None]  # the last line feed is seen already
 
     def caption(self, text: str, kind: str) -> Iterator[Line]:
         """Yield a text about a prompt, such as its heading, in fragments of one kind; hidden characters are escaped."""
@@ -253,66 +312,23 @@ class Layout:
 
     def legend(self, prompts: Iterable[Prompt]) -> Iterator[Line]:
         """Yield a line that explains the colours of some prompts; none if nothing is known."""
-        parts = []
-        for kind, name in shown_legend(prompts):
+        prompts = list(prompts)
+        parts = self._legend_of_cells([cell for prompt in prompts for cells in prompt.cells for cell in cells])
+        for kind, name in shown_legend(prompts) if self.is_colored else ():
             parts += [Fragment("  ", "head"), Fragment(one_line(name), kind)]
         if parts:
             yield from wrapped(parts[1:], self.width)
 
-
-def _rules(theme: int) -> str:
-    kinds = " ".join(
-        f".pp-{kind}{{color:{colors[2 * theme]};background:{colors[2 * theme + 1]}}}" for kind, colors in COLORS.items()
-    )
-    frame, ink, quiet = (("#d5d9df", "#1c2430", "#5d6673"), ("#3b424d", "#e3e7ed", "#98a2b0"))[theme]
-    match, added, removed = (("#ffe27a", "#9be5ae", "#ffb3bb"), ("#7a6200", "#1d6b37", "#8a2533"))[theme]
-    return (
-        f".pp-prompt,.pp-legend{{color:{ink};border-color:{frame}}} .pp-head,.pp-role,.pp-field{{color:{quiet}}} "
-        f".pp-message{{border-color:{frame}}} {kinds} .pp-match{{background:{match}}} .pp-added{{background:{added}}} "
-        f".pp-removed{{background:{removed}}} .pp-escape{{color:{quiet}}}"
-    )
-
-
-def _under(selector: str, rules: str) -> str:
-    """Put rules under a selector."""
-    out = []
-    for rule in rules.split("} "):
-        names, _, body = rule.rstrip("}").partition("{")
-        out.append(",".join(f"{selector} {name}" for name in names.split(",")) + "{" + body + "}")
-    return " ".join(out)
-
-
-_DARK = _rules(1)
-
-STYLESHEET = f"""\
-.pp-prompt{{border:1px solid;border-radius:6px;margin:0 0 12px;padding:8px 10px;text-align:left;max-width:100%}}
-.pp-head{{font:12px system-ui,sans-serif;margin:0 0 6px}}
-.pp-message{{border-left:3px solid;padding:0 0 0 8px;margin:6px 0}}
-.pp-role{{font:600 12px system-ui,sans-serif}}
-.pp-field{{font:12px system-ui,sans-serif;margin:0 0 0 8px}}
-.pp-text{{font:{_FONT};white-space:pre-wrap;overflow-wrap:anywhere;margin:0;\
-padding:0;background:none;border:0;unicode-bidi:isolate}}
-.pp-piece{{border-radius:2px;unicode-bidi:isolate}}
-.pp-filled{{outline:1.5px solid #dc2626}}
-.pp-masked-place{{font-size:11px;padding:0 3px;border:1px dashed}}
-.pp-escape{{font-size:85%;opacity:.85}}
-.pp-trailing{{outline:1px solid}}
-.pp-legend{{font:12px system-ui,sans-serif;margin:0 0 8px}}
-.pp-legend .pp-piece{{display:inline-block;padding:0 4px;margin:0 8px 4px 0}}
-{_rules(0)}
-@media (prefers-color-scheme:dark){{{_DARK}}}
-{_under('[data-jp-theme-light="true"]', _rules(0))}
-{_under('[data-jp-theme-light="false"]', _DARK)}
-{_under("body.vscode-light", _rules(0))}
-{_under("body.vscode-dark", _DARK)}
-"""
-"""The stylesheet of this module's HTML: for a `<style>` element, once a page."""
-
-
-def stylesheet_under(light: str, dark: str) -> str:
-    """Return a stylesheet for a page that has one selector if it is light and another if it is dark."""
-    layout = STYLESHEET.partition(_rules(0))[0]
-    return f"{layout}{_under(light, _rules(0))}\n{_under(dark, _DARK)}\n"
+    def _legend_of_cells(self, cells: Sequence[TokenCell]) -> list[Fragment]:
+        if not cells or not self.tokens:
+            return []
+        glyphs = self.glyphs
+        white = f"{glyphs.space} space  {glyphs.tab} tab  {glyphs.newline} line feed"
+        parts = [Fragment("  ", "head"), Fragment(f"tokens stand apart  {white}", "text")]
+        if any(cell.trained for cell in cells):
+            name = "trained" if self.is_colored else f"{glyphs.trained[0]} trained {glyphs.trained[1]}"
+            parts += [Fragment("  ", "head"), Fragment(name, "unknown", frozenset(["trained"]))]
+        return parts
 
 
 def pieces_html(pieces: Iterable[Piece], *, marks: Sequence[Mark] = (), whitespace: bool = False) -> str:
@@ -342,11 +358,16 @@ def text_html(inner: str) -> str:
 
     The font is set on the element itself, because notebooks have rules for `pre` that win over a class.
     """
-    return f'<pre class="pp-text" style="font:{_FONT};text-align:left;word-break:normal">{inner}</pre>'
+    return f'<pre class="pp-text" style="font:{FONT};text-align:left;word-break:normal">{inner}</pre>'
 
 
 def prompt_html(
-    prompt: Prompt, *, marks: Sequence[TextMark] = (), whitespace: bool = False, head: str | None = None
+    prompt: Prompt,
+    *,
+    marks: Sequence[TextMark] = (),
+    whitespace: bool = False,
+    head: str | None = None,
+    ids: bool = False,
 ) -> str:
     """Return a prompt as a `div`, for a page that has `STYLESHEET`, below `head` or the prompt's `heading`."""
     out = [f'<div class="pp-prompt"><div class="pp-head">{safe(heading(prompt) if head is None else head)}</div>']
@@ -354,9 +375,11 @@ def prompt_html(
         out += _failed_html(prompt)
     else:
         out += [
-            block_html(text, marks_of_text(marks, text), whitespace=whitespace)
+            block_html(text, marks_of_text(marks, text), whitespace=whitespace, ids=ids)
             for text in with_speakers(prompt).texts()
         ]
+        counts = message_counts(prompt)
+        out += [] if counts is None else [f'<div class="pp-field">{safe(counts)}</div>']
         out += [f'<div class="pp-field">{safe(f"{_NOT_IN_THE_PROMPT} {what}")}</div>' for what in prompt.left_out]
     return "".join([*out, "</div>"])
 
@@ -370,9 +393,30 @@ def _failed_html(prompt: Prompt) -> Iterator[str]:
         yield f'<div class="pp-field">{safe(f"to do: {REMEDY}")}</div>'
 
 
-def block_html(text: PromptText, marks: Sequence[Mark] = (), *, whitespace: bool = False) -> str:
+def cells_html(text: PromptText, marks: Sequence[Mark] = (), *, ids: bool = False) -> str:
+    """Return the tokens of a text as spans, with their ids and origins in titles, or with the ids below them."""
+    out = ""
+    for token, piece, excerpt in cell_fragments(text, UNICODE, marks):
+        classes = " ".join(f"pp-{name}" for name in (excerpt[0].kind, *sorted(excerpt[0].marks - {"escape"})))
+        inner = "".join(
+            span_html("escape", part.text) if "escape" in part.marks else escape(part.text) for part in excerpt
+        )
+        notes = [f"id {token.id}" if token.is_token else "no token", "trained" if token.trained else None]
+        notes += ["control token" if token.is_control else None, "padding" if token.is_padding else None]
+        notes += [None if piece is None else caption(piece)]
+        number = f"<sub>{token.id}</sub>" if ids and token.is_token else ""
+        title = safe(" · ".join(filter(None, notes)))
+        out += f'<span class="{"pp-cell " * token.is_token}{classes}" title="{title}">{inner}{number}</span>'
+        out += "\n" if "\n" in token.text else ""
+    return out
+
+
+def block_html(text: PromptText, marks: Sequence[Mark] = (), *, whitespace: bool = False, ids: bool = False) -> str:
     """Return one text of a prompt, below the role of its message and the kind of its part if it has them."""
-    block = text_html(pieces_html(text.pieces, marks=marks, whitespace=whitespace))
+    if text.cells is not None:
+        block = text_html(cells_html(text, marks, ids=ids))
+    else:
+        block = text_html(pieces_html(text.pieces, marks=marks, whitespace=whitespace))
     if (message := text.message) is None:
         return block
     head = "" if text.part or message.role is None else span_html("role", message.role)
@@ -385,7 +429,10 @@ def block_html(text: PromptText, marks: Sequence[Mark] = (), *, whitespace: bool
 
 def legend_html(prompts: Iterable[Prompt]) -> str:
     """Return a `div` of class `pp-legend` that explains the colours of some prompts; nothing if nothing is known."""
+    prompts = list(prompts)
     spans = "".join(span_html(f"piece pp-{kind}", name) for kind, name in shown_legend(prompts))
+    if any(cell.trained for prompt in prompts for cells in prompt.cells for cell in cells):
+        spans += span_html("piece pp-cell pp-trained", "trained token")
     return f'<div class="pp-legend">{spans}</div>' if spans else ""
 
 

@@ -15,12 +15,14 @@ from typing import Any
 import pyarrow as pa
 from promptpress.engine import ConfiguredRenderer, TableRenderer, engine_of
 from promptpress.engine.errors import render_error
-from promptpress.typing import TableLike
+from promptpress.engine.tokens import TokenSettings, load_tokenizer
+from promptpress.typing import Mask, TableLike
 
-from promptpress_workbench.prompts.layout import STYLESHEET, Layout, legend_html, plain, prompt_html, safe
+from promptpress_workbench.prompts.layout import Layout, legend_html, plain, prompt_html, safe
 from promptpress_workbench.prompts.prompt import Prompt
 from promptpress_workbench.prompts.prompt_source import TableRows
 from promptpress_workbench.prompts.renderer_source import RendererSource, source_of
+from promptpress_workbench.prompts.stylesheet import STYLESHEET
 
 _announced: dict[int, tuple[weakref.ref[pa.Table], Callable[[pa.Table], str]]] = {}
 """The live tables that have HTML, and what writes it, keyed by the table's id: Arrow's tables have no hash."""
@@ -51,7 +53,10 @@ class Preview:
         return len(self._prompts)
 
     def __str__(self) -> str:
-        return "\n\n".join("\n".join(map(plain, Layout().prompt(prompt))) for prompt in self._prompts) or "no prompts"
+        pages = [list(Layout().prompt(prompt)) for prompt in self._prompts]
+        legend = list(Layout().legend(self._prompts))
+        pages += [legend] if legend else []
+        return "\n\n".join("\n".join(map(plain, page)) for page in pages) or "no prompts"
 
     __repr__ = __str__
 
@@ -68,8 +73,12 @@ def preview_of(
     rows: Sequence[int] | None,
     label: object = None,
     turn: int | None = None,
+    tokenizer: object = None,
+    mask: Mask | None = None,
 ) -> Preview:
-    """Render and explain some samples for `preview`."""
+    """Render and explain some samples for `preview`, with their tokens if there is a tokenizer."""
+    if mask is not None and tokenizer is None:
+        raise TypeError("mask: is of tokens; tokenizer= names the tokenizer that they are of")
     source = source_of(renderer, TableRows(samples, engine_of(renderer).value_reading))
     if operator.index(n) < 0:
         raise render_error("invalid_number", f"n: expected a number from 0 on, found {n}")
@@ -77,7 +86,13 @@ def preview_of(
     turn = None if turn is None else operator.index(turn)
     if turn is not None and turn < 0:
         raise render_error("turn_out_of_range", "turn: turns count from 0")
-    return Preview([prompt for row in numbers for prompt in source.prompts(row, label, turn)])
+    prompts = [source.prompts(row, label, turn) for row in numbers]
+    if tokenizer is not None:
+        from promptpress_workbench.prompts.tokenized import TokenView  # noqa: PLC0415 - seldom asked for
+
+        view = TokenView(load_tokenizer(tokenizer), TokenSettings(mask=mask))
+        prompts = [view.with_cells(source, of_row) for of_row in prompts]
+    return Preview([prompt for of_row in prompts for prompt in of_row])
 
 
 def show_table(table: pa.Table, write_html: Callable[[pa.Table], str]) -> None:

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 from promptpress.engine.errors import counted
 from promptpress.typing import Request
 
+from promptpress_workbench.prompts.token_cells import TokenCell, token_counts_text
+
 _CONTENT_KEYS = ("prompt", "content", "parts", "prompt_mm", "text")
 """Keys that may hold a message's content; the first one that is there does."""
 
 _PAYLOAD_KEYS = ("text", "content", "url", "data")
 """Keys of a part's payload, which go before others: a part also has a type and may have options."""
+
+_MESSAGE = re.compile(r"\[(\d+)\](?!\.role$)")
+"""The path of a text of a message, but not of its role."""
 
 Spans = Mapping[tuple[int, int | None], list[dict[str, Any]]]
 """Spans by the numbers of message and part."""
@@ -98,10 +104,24 @@ class PromptText:
     message: PromptMessage | None = None
     number: int | None = None
     part: int | None = None
+    cells: tuple[TokenCell, ...] | None = None
+    """Its tokens, if the prompt has some."""
 
     @property
     def text(self) -> str:
         return "".join(piece.text for piece in self.pieces)
+
+    def cells_with_pieces(self) -> Iterator[tuple[TokenCell, Piece | None]]:
+        """Yield the tokens, each with the piece that has its first character, up to the end of the pieces."""
+        pieces, total = self.pieces, len(self.text)
+        index, end = 0, len(pieces[0].text) if pieces else 0
+        for cell in self.cells or ():
+            if cell.start > total or (cell.start == total and cell.stop > total):
+                return
+            while index + 1 < len(pieces) and end <= cell.start:
+                index += 1
+                end += len(pieces[index].text)
+            yield cell, pieces[index] if pieces else None
 
     @property
     def content(self) -> tuple[object, ...]:
@@ -129,6 +149,8 @@ class Prompt:
     """The row's values in the columns that are rendered, if there is no request."""
     left_out: tuple[str, ...] = ()
     """What a chat template has left out of the request, in words."""
+    cells: tuple[tuple[TokenCell, ...], ...] = ()
+    """The tokens of each of its `texts`; nothing if there is no tokenizer."""
 
     @property
     def text(self) -> str:
@@ -148,13 +170,17 @@ class Prompt:
             yield from message.all_pieces()
 
     def texts(self) -> Iterator[PromptText]:
+        for index, text in enumerate(self._texts()):
+            yield replace(text, cells=self.cells[index]) if self.cells else text
+
+    def _texts(self) -> Iterator[PromptText]:
         if self.messages is None:
             yield PromptText(self.pieces)
         for number, message in enumerate(self.messages or ()):
             yield from message.texts(number)
 
 
-def heading(prompt: Prompt, *, tokens: int | None = None, separator: str = " · ") -> str:
+def heading(prompt: Prompt, *, separator: str = " · ") -> str:
     """Return one line that identifies a prompt and says how large it is."""
     entries = request_names(prompt.sample, prompt.label, prompt.turn)
     if prompt.request is None:
@@ -162,7 +188,45 @@ def heading(prompt: Prompt, *, tokens: int | None = None, separator: str = " · 
     if prompt.messages is not None:
         entries.append(counted(len(prompt.messages), "message"))
     entries += [counted(prompt.bytes, "byte"), counted(prompt.characters, "character")]
-    return separator.join(entries if tokens is None else [*entries, counted(tokens, "token")])
+    if prompt.cells:
+        entries.append(token_counts_text([cell for cells in prompt.cells for cell in cells]))
+    return separator.join(entries)
+
+
+def message_counts(prompt: Prompt) -> str | None:
+    """Return the numbers of tokens, and of trained ones, of each message in words; None if messages aren't known.
+
+    The template's tokens belong to no message, but for those that are trained along with a message's.
+    """
+    messages: dict[int, tuple[str | None, list[TokenCell]]] = {}
+    others = 0
+    for text in prompt.texts() if prompt.cells else ():
+        if text.message is not None and text.number is not None:
+            messages.setdefault(text.number, (text.message.role, []))[1].extend(text.cells or ())
+            continue
+        latest: list[TokenCell] = []
+        waiting: list[TokenCell] = []  # trained tokens before their message, such as a tag
+        for cell, piece in text.cells_with_pieces():
+            match = None if piece is None or not cell.data else _MESSAGE.match(piece.path or "")
+            if match is not None and piece is not None:
+                latest = messages.setdefault(int(match[1]), (piece.role, []))[1]
+                latest += [*waiting, cell]
+                waiting = []
+            elif cell.trained and latest and latest[-1].trained:
+                latest.append(cell)
+            elif cell.trained:
+                waiting.append(cell)
+            else:
+                others += cell.is_token
+        others += len(waiting)
+    out = []
+    for number, (role, cells) in sorted(messages.items()):
+        trained = sum(bool(cell.trained) for cell in cells)
+        count = sum(cell.is_token for cell in cells)
+        out.append(f"{number} {role or ''}".rstrip() + f" {count:,}" + (f" ({trained:,} trained)" if trained else ""))
+    if not out:
+        return None
+    return f"tokens by message: {'; '.join([*out, f'template {others:,}'] if others else out)}"
 
 
 def request_names(sample: int, label: Any, turn: int | None) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import pyarrow as pa
 from promptpress import to_pylist
-from promptpress.engine import as_table
+from promptpress.engine import TableEngine, as_table
 from promptpress.engine import core as _core
 from promptpress.engine.errors import render_error
 from promptpress.engine.tables import EXACT, ValueReading, is_text, without_views
@@ -82,6 +82,15 @@ class RequestBatch:
         """The positions in the batch of the requests that can't be rendered, ascending."""
         none = pa.array([], pa.uint64())
         return none if self.errors is None else pc.indices_nonzero(self.errors.is_valid())
+
+
+class RowEngine(NamedTuple):
+    """An engine that renders some samples, with the samples, their labels and the number of the first."""
+
+    engine: TableEngine
+    table: pa.Table
+    labels: list[Any] | None = None
+    first: int = 0
 
 
 class PromptSource(Protocol):

@@ -25,7 +25,7 @@ from promptpress.engine.tables import lazy_compute as pc
 
 from promptpress_workbench.prompts.failed_rows import NO_REASON
 from promptpress_workbench.prompts.prompt import Prompt, as_request, prompt_of
-from promptpress_workbench.prompts.prompt_source import RequestBatch, SampleRows, take
+from promptpress_workbench.prompts.prompt_source import RequestBatch, RowEngine, SampleRows, take
 
 _BATCH = 65536
 _LABEL, _TURN, _SAMPLE, _ERROR = "label", "turn", "sample", "error"
@@ -153,6 +153,10 @@ class RenderedSource:
         errors = [None] * len(batch) if batch.errors is None else batch.errors.to_pylist()
         for value, request, error in zip(to_pylist(batch.prompts), batch.ids(), errors, strict=True):
             yield replace(self.request(value, *request), error=error)
+
+    def row_engine(self, row: int) -> RowEngine:
+        tables = [self.rows.row(number) for number in self.requests_of(row)]
+        return RowEngine(engine_of(PromptColumn(self.prompt_column)), pa.concat_tables(tables))
 
     def request(self, value: Any, sample: int, label: Any = None, turn: int | None = None) -> Prompt:
         return prompt_of(as_request(value, is_json=None), sample, label=label, turn=turn)

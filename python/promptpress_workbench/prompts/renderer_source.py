@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 
 import pyarrow as pa
 from promptpress import RenderError, TemplateError, to_pylist
@@ -29,10 +29,7 @@ from promptpress.engine.tables import lazy_compute as pc
 
 from promptpress_workbench.prompts.failed_rows import row_values
 from promptpress_workbench.prompts.prompt import Prompt, as_request, prompt_of
-from promptpress_workbench.prompts.prompt_source import RequestBatch, SampleRows
-
-if TYPE_CHECKING:
-    pass  # needs Jinja2
+from promptpress_workbench.prompts.prompt_source import RequestBatch, RowEngine, SampleRows
 
 _JOINTS = ("ice_separator", "ice_eos_token", "prompt_eos_token")
 
@@ -55,9 +52,10 @@ class RendererSource:
 
     has_origins = True
 
-    def __init__(self, renderer: ConfiguredRenderer, rows: SampleRows) -> None:
+    def __init__(self, renderer: ConfiguredRenderer, rows: SampleRows, answer: str | None = None) -> None:
         self.renderer = renderer
-        self.engine = engine_of(renderer)
+        engine = engine_of(renderer)
+        self.engine: ConfiguredEngine = engine if answer is None else cast("ConfiguredEngine", engine.answered(answer))
         self.rows = rows
         self._chosen: Any = ()
         self._shots = "promptpress.shots"
@@ -86,6 +84,14 @@ class RendererSource:
         retriever = self.engine.settings["retriever"] or {}
         joints = {name: retriever[name] for name in _JOINTS if name in retriever}
         return self.engine.changed(retriever={"type": "IndexColumn", "column": self._shots, **joints})
+
+    def row_engine(self, row: int) -> RowEngine | None:
+        """Return what renders one sample without the others; None if later turns wait for replies."""
+        if self.engine.fit is not None:
+            return RowEngine(self.engine, self.rows.row(row), self.labels, row)
+        if self.engine.core.wants_replies:
+            return None
+        return RowEngine(self._row_engine, self._row(row), self.labels)
 
     @cached_property
     def _marking_engine(self) -> ConfiguredEngine | None:
@@ -155,7 +161,9 @@ class RendererSource:
             kept = [index for index in kept if requests[index][2] == turn]
         prompts = {}
         lacking = LeftOut()
-        of_texts = None if engine.chat is None else self._spans_of_texts(engine, core_table, python_text, lacking)
+        of_texts = (
+            None if engine.chat is None else self._spans_of_texts(engine, (core_table, python_text), lacking, table)
+        )
         marking = self._marking_engine if engine is self._row_engine else marking_engine(engine)
         for index in kept:
             request, label_text, turn_number = requests[index]
@@ -184,7 +192,7 @@ class RendererSource:
 
     @staticmethod
     def _spans_of_texts(
-        engine: ConfiguredEngine, table: pa.Table, python_text: Any, lacking: LeftOut
+        engine: ConfiguredEngine, core_rows: tuple[pa.Table, Any], lacking: LeftOut, samples: pa.Table
     ) -> list[list[dict[str, Any]]]:
         """Return the spans of all texts of one sample that a chat template has made; none if they wait for replies.
 
@@ -194,9 +202,10 @@ class RendererSource:
         if core.wants_replies or chat is None:
             return []
         out: list[list[dict[str, Any]]] = []
+        table, python_text = core_rows
         for part in core.render(table, None, StreamState(), False, python_text, True):
             options = RenderOptions.of((), spans="detailed")
-            spans = chat.finished(part, 1, options, lacking=lacking).spans.to_pylist()
+            spans = chat.finished(part, 1, options, samples, lacking=lacking).spans.to_pylist()
             out += [[{**span, "message": 0, "part": None} for span in spans_of_text] for spans_of_text in spans]
         return out
 
@@ -350,12 +359,13 @@ class TemplateSource:
     has_origins = True
     labels = None
 
-    def __init__(self, renderer: TableRenderer[Any], rows: SampleRows) -> None:
+    def __init__(self, renderer: TableRenderer[Any], rows: SampleRows, answer: str | None = None) -> None:
         self.renderer, self.rows = renderer, rows
         # What is left out is shown with the prompts.
-        self._engine = copy(engine_of(renderer))
-        self._engine.reports_runs = False
-        self._engine.output_schema(rows.schema, RenderOptions())  # raises an error if a column is missing
+        engine = engine_of(renderer)
+        self.engine = copy(engine) if answer is None else engine.answered(answer)
+        self.engine.reports_runs = False
+        self.engine.output_schema(rows.schema, RenderOptions())  # raises an error if a column is missing
 
     @property
     def num_samples(self) -> int:
@@ -369,16 +379,19 @@ class TemplateSource:
             message = "turn: there are no turns: only multi-turn templates have some"
             raise render_error("turn_out_of_range", message, row=row)
         try:
-            rendered = self._engine.render(sample, RenderOptions(spans="detailed", errors="column"))
+            rendered = self.engine.render(sample, RenderOptions(spans="detailed", errors="column"))
         except RenderError as error:
             raise of_row(error, row) from error.__cause__
         prompt, spans, reason = (column[0].as_py() for column in rendered.columns)
         if reason is not None:
             batch = RequestBatch(pa.array([row]), pa.nulls(1, pa.string()), errors=pa.array([reason]))
-            return failed_prompts(batch, row, self._engine.columns_read(sample.column_names), sample)
-        run = self._engine.last_run
+            return failed_prompts(batch, row, self.engine.columns_read(sample.column_names), sample)
+        run = self.engine.last_run
         left_out = () if run is None else tuple(run.lacking.lines())
         return [replace(prompt_of(prompt, row, (_explained(span) for span in spans or ())), left_out=left_out)]
+
+    def row_engine(self, row: int) -> RowEngine:
+        return RowEngine(self.engine, self.rows.row(row))
 
     def request(self, value: Any, sample: int, label: Any = None, turn: int | None = None) -> Prompt:
         return prompt_of(value, sample, label=label, turn=turn)
@@ -386,7 +399,7 @@ class TemplateSource:
     def requests(self) -> Iterator[RequestBatch]:
         reader = pa.RecordBatchReader.from_batches(self.rows.schema, self.rows.batches())
         first = 0
-        for batch in self._engine.stream(reader, RenderOptions(errors="column")):
+        for batch in self.engine.stream(reader, RenderOptions(errors="column")):
             samples = _core.repeated_rows(first, batch.num_rows, 1)
             yield RequestBatch(samples, batch.column(0), numbering="own", errors=batch.column(1))
             first += batch.num_rows
@@ -398,8 +411,10 @@ def _explained(span: dict[str, Any]) -> dict[str, Any]:
     return {**span, "message": 0, "part": None, "path": path}
 
 
-def source_of(renderer: TableRenderer[Any], rows: SampleRows) -> RendererSource | TemplateSource:
-    """Return the prompts of a `Renderer`, a `JinjaTemplate` or a `ChatTemplate`."""
+def source_of(
+    renderer: TableRenderer[Any], rows: SampleRows, answer: str | None = None
+) -> RendererSource | TemplateSource:
+    """Return the prompts of a renderer; `answer` is the column of the assistant's last messages, if they have some."""
     if isinstance(engine_of(renderer), ConfiguredEngine):
-        return RendererSource(renderer, rows)
-    return TemplateSource(renderer, rows)
+        return RendererSource(renderer, rows, answer)
+    return TemplateSource(renderer, rows, answer)

@@ -30,7 +30,7 @@ from promptpress_workbench.prompts.failed_rows import FailedRows
 from promptpress_workbench.prompts.rendered_source import column_requests
 from promptpress_workbench.statistics.statistics import LengthSummary, Statistics
 
-_PERCENTAGES = (1, 5, 25, 50, 75, 95, 99)
+_PERCENTAGES = [1, 5, 25, 50, 75, 95, 99]
 _BINS = 20
 _MAX_FIRST = 5
 """The number of longest and shortest requests, of groups of duplicates, and of requests of a group."""
@@ -143,7 +143,7 @@ class _Collector:
     ) -> Statistics:
         """Return the statistics of so many samples, of which some can't be rendered."""
         sizes, characters, tokens = (
-            lengths.summary(list(_PERCENTAGES), _BINS) for lengths in (self._bytes, self._characters, self._tokens)
+            lengths.summary(_PERCENTAGES, _BINS) for lengths in (self._bytes, self._characters, self._tokens)
         )
         unit, longest_by = ("bytes", sizes) if self._counter is None else ("tokens", tokens)
         repeated, groups, largest = self._duplicates.summary(_MAX_FIRST, _MAX_FIRST)
@@ -351,6 +351,11 @@ def sliced(reader: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in reader:
         for start in range(0, batch.num_rows, _BATCH_ROWS):
             yield batch.slice(start, _BATCH_ROWS)
+
+
+def length_summary(lengths: _core.Lengths) -> LengthSummary:
+    """Return the summary of lengths that were added up."""
+    return _summary(lengths.summary(_PERCENTAGES, _BINS))
 
 
 def _summary(summary: dict[str, Any]) -> LengthSummary:

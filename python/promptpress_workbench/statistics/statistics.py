@@ -5,7 +5,7 @@ Cells of reports may hold names and labels of the data, so all of them are escap
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -174,8 +174,13 @@ class _Table:
 
 def text_report(statistics: Mapping[str, Any], width: int = _MIN_WIDTH, *, is_ascii: bool = False) -> str:
     """Return a page of text in lines of at most `width` cells (80 or more), whose bars may be ASCII."""
-    lines = [_heading(statistics)]
-    for table in _tables(statistics):
+    return report(_heading(statistics), _tables(statistics), width, is_ascii=is_ascii)
+
+
+def report(heading: str, tables: Iterable[_Table], width: int, *, is_ascii: bool) -> str:
+    """Return a heading and tables as a page of text."""
+    lines = [heading]
+    for table in tables:
         lines += ["", table.title, *_lines(table, max(width, _MIN_WIDTH), is_ascii=is_ascii)]
     return "\n".join(line.rstrip() for line in lines)
 
@@ -247,8 +252,12 @@ def _heading(statistics: Mapping[str, Any]) -> str:
 def _tables(statistics: Mapping[str, Any]) -> list[_Table]:
     """Return the tables that have rows, and that of duplicates, whose title says if there are none."""
     units = {unit: statistics[unit] for unit in ("bytes", "characters", "tokens") if statistics[unit] is not None}
-    tables = [_errors(statistics["errors"]), _lengths(units, is_empty=not statistics["requests"])]
-    tables += [_histogram(unit, lengths["histogram"]) for unit, lengths in units.items() if unit != "characters"]
+    tables = [errors_table(statistics["errors"]), lengths_table("length of a request", units)]
+    tables += [
+        histogram_table(f"requests by length in {unit}", lengths["histogram"])
+        for unit, lengths in units.items()
+        if unit != "characters"
+    ]
     if statistics["by_origin"] is not None:
         tables += [_origins(statistics["by_origin"]), _columns(statistics["by_column"])]
     if statistics["shots"] is not None:
@@ -258,7 +267,7 @@ def _tables(statistics: Mapping[str, Any]) -> list[_Table]:
     return [table for table in tables if table.rows or table is duplicates]
 
 
-def _errors(errors: Sequence[Mapping[str, Any]]) -> _Table:
+def errors_table(errors: Sequence[Mapping[str, Any]]) -> _Table:
     """Make the table of the kinds of errors of rows that can't be rendered."""
     rows = []
     for kind in errors[:_MAX_ERRORS]:
@@ -267,23 +276,25 @@ def _errors(errors: Sequence[Mapping[str, Any]]) -> _Table:
     return _Table("rows that can't be rendered", ["rows", "first", "error"], rows, texts=3, is_cut=False)
 
 
-def _lengths(units: Mapping[str, Mapping[str, Any]], *, is_empty: bool) -> _Table:
-    every = units.values()
+def lengths_table(title: str, units: Mapping[str, Mapping[str, Any]]) -> _Table:
+    """Make the table of lengths in several units."""
+    every = list(units.values())
     rows = [["sum", *(f"{lengths['sum']:,}" for lengths in every)]]
-    if not is_empty:
+    if every[0]["mean"] is not None:
         rows.append(["mean", *(f"{lengths['mean']:,.1f}" for lengths in every)])
         rows.append(["min", *(f"{lengths['min']:,}" for lengths in every)])
-        for percent in units["bytes"]["percentiles"]:
+        for percent in every[0]["percentiles"]:
             rows.append([f"{percent} %", *(f"{lengths['percentiles'][percent]:,}" for lengths in every)])
         rows.append(["max", *(f"{lengths['max']:,}" for lengths in every)])
-    return _Table("length of a request", ["", *units], rows)
+    return _Table(title, ["", *units], rows)
 
 
-def _histogram(unit: str, bins: Sequence[Mapping[str, int]]) -> _Table:
+def histogram_table(title: str, bins: Sequence[Mapping[str, int]]) -> _Table:
+    """Make the table of the numbers of requests by length, with bars."""
     largest = max((row["requests"] for row in bins), default=0)
     rows = [[f"{row['start']:,}", f"{row['end'] - 1:,}", f"{row['requests']:,}"] for row in bins]
     shares = [row["requests"] / largest for row in bins]
-    return _Table(f"requests by length in {unit}", ["from", "to", "requests"], rows, shares, texts=0)
+    return _Table(title, ["from", "to", "requests"], rows, shares, texts=0)
 
 
 def _origins(origins: Sequence[Mapping[str, Any]]) -> _Table:

@@ -16,7 +16,7 @@ from promptpress_workbench.diff.differences import changes, first_difference, te
 from promptpress_workbench.files.write.output_file import output_file
 from promptpress_workbench.prompts.escapes import visible
 from promptpress_workbench.prompts.kinds import with_speakers
-from promptpress_workbench.prompts.layout import STYLESHEET, Mark, block_html, legend_html, prompt_html, safe
+from promptpress_workbench.prompts.layout import Mark, block_html, legend_html, prompt_html, safe
 from promptpress_workbench.prompts.prompt import (
     ContentPart,
     Piece,
@@ -26,6 +26,7 @@ from promptpress_workbench.prompts.prompt import (
     heading,
     request_names,
 )
+from promptpress_workbench.prompts.stylesheet import STYLESHEET
 from promptpress_workbench.viewer.search import value_text
 from promptpress_workbench.viewer.sources import Choice, SampleStore, Sources
 
@@ -40,13 +41,15 @@ h1{font-size:1.2em;overflow-wrap:anywhere} .pp-said{opacity:.75} .pp-wrong{color
 """
 
 
-def rows_html(prompts: Sequence[Prompt], *, whole: bool = False, whitespace: bool = False) -> tuple[str, int]:
+def rows_html(
+    prompts: Sequence[Prompt], *, whole: bool = False, whitespace: bool = False, ids: bool = False
+) -> tuple[str, int]:
     """Return the HTML of the requests of one row, and how many characters were left out unless `whole` is true."""
     short = list(prompts) if whole else list(cut(prompts, MAX_CHARACTERS))
     html = ""
     for part, prompt in zip(short, prompts, strict=False):
         html += "" if prompt.error is None else f'<p class="pp-wrong">{safe(prompt.error)}</p>'
-        html += prompt_html(part, whitespace=whitespace, head=_head(prompt))
+        html += prompt_html(part, whitespace=whitespace, head=_head(prompt), ids=ids)
     left = sum(prompt.characters for prompt in prompts) - sum(prompt.characters for prompt in short)
     return html, left
 
@@ -195,19 +198,19 @@ def write_html(
         raise DataError(store.error)
     if rows is None:
         rows = range(min(10, source.num_samples))
-    prompts = [source.prompts(row) for row in rows]
+    prompts = [sources.prompts(choice, row) for row in rows]
     with output_file(path) as file:
-        file.write(page_html(prompts, choice, title=title))
+        file.write(page_html(prompts, choice, title=title, ids=sources.shows_ids))
     return len(prompts)
 
 
-def page_html(rows: Sequence[Sequence[Prompt]], choice: Choice, *, title: str) -> bytes:
+def page_html(rows: Sequence[Sequence[Prompt]], choice: Choice, *, title: str, ids: bool = False) -> bytes:
     """Return the prompts of some rows as a page that needs no other file and runs no script."""
     parts = (choice.model, choice.mode, choice.output, choice.substitution)
     caption = " · ".join(part for part in parts if part)
     details = f'<p class="pp-said">{safe(caption)}</p>' if caption else ""
     legend = legend_html(prompt for of_row in rows for prompt in of_row)
-    body = "\n".join(rows_html(of_row, whole=True)[0] for of_row in rows)
+    body = "\n".join(rows_html(of_row, whole=True, ids=ids)[0] for of_row in rows)
     title = safe(title)
     page = (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'

@@ -19,6 +19,7 @@ from promptpress.engine.tables import lazy_compute as pc
 from pyarrow import types
 
 from promptpress_workbench.diff.comparison import Pairs, paired, unequal
+from promptpress_workbench.prompts.prepared_source import IDS
 from promptpress_workbench.prompts.prompt_source import (
     PromptSource,
     RequestBatch,
@@ -27,7 +28,8 @@ from promptpress_workbench.prompts.prompt_source import (
     parent_rows,
     take,
 )
-from promptpress_workbench.viewer.sources import Source, StoredRendered
+from promptpress_workbench.prompts.tokenized import TokenView
+from promptpress_workbench.viewer.sources import Source, StoredPrepared, StoredRendered
 
 ERROR_COLUMN = "error"
 """The name under which the errors of rows that can't be rendered are a column of the samples."""
@@ -47,6 +49,10 @@ class Wanted:
     """The least and the greatest length in bytes: `100-199`."""
     rows: str = ""
     """Rows and ranges of them: `3,17,100-105`."""
+    token: str = ""
+    """A token, as its id or its text."""
+    untrained: str = ""
+    """`yes` for the prompts in which nothing is trained."""
     order: str = ""
     """`longest` or `shortest` come first; empty for the order of the rows."""
 
@@ -55,7 +61,8 @@ class Wanted:
         value = f"{self.column} = {self.value}" if self.value else f"with {self.column}" if self.column else ""
         size = f"{self.bytes.replace('-', ' to ')} bytes" if self.bytes else ""
         rows = f"rows {self.rows}" if self.rows else ""
-        return " · ".join(filter(None, [value, size, rows, self.order and f"{self.order} first"]))
+        tokens = [f"token {self.token}" if self.token else "", "nothing is trained" if self.untrained else ""]
+        return " · ".join(filter(None, [value, size, rows, *tokens, self.order and f"{self.order} first"]))
 
 
 def value_text(value: Any) -> str:
@@ -117,9 +124,16 @@ class RowSearch(RowFinder):
     """Finds the rows that are wanted, by their requests of one label, or of all labels if that is None."""
 
     def __init__(
-        self, source: Source, wanted: Wanted, *, rows: Sequence[int] | None = None, label: str | None = None
+        self,
+        source: Source,
+        wanted: Wanted,
+        *,
+        rows: Sequence[int] | None = None,
+        label: str | None = None,
+        tokens: TokenView | None = None,
     ) -> None:
         self.wanted = wanted
+        self._tokens = tokens
         self._source = source
         self._numbers = None if rows is None else pa.array(sorted(set(rows)), pa.int64())
         self._filter = RequestFilter(label)
@@ -131,6 +145,16 @@ class RowSearch(RowFinder):
             total = self._source.num_samples
             yield self._numbers.filter(pc.less(self._numbers, total)).to_pylist(), total
             return
+        if self._tokens is not None and (self.wanted.token or self.wanted.untrained):
+            steps = self._token_steps(self._tokens)
+            if self._numbers is None and self.wanted == Wanted(
+                token=self.wanted.token, untrained=self.wanted.untrained
+            ):
+                yield from steps
+                return
+            rows = self._numbers
+            matches = pa.array([sample for samples, _ in steps for sample in samples], pa.int64())
+            self._numbers = matches if rows is None else matches.filter(pc.is_in(matches, value_set=rows))
         done = 0
         samples: list[pa.Array] = []
         lengths: list[pa.Array] = []
@@ -147,6 +171,22 @@ class RowSearch(RowFinder):
             order = "descending" if self.wanted.order == "longest" else "ascending"
             ordered = pc.array_sort_indices(pa.concat_arrays(lengths), order=order)  # stable
             yield pa.concat_arrays(samples).take(ordered).to_pylist(), 0
+
+    def _token_steps(self, view: TokenView) -> Iterator[tuple[Iterable[int], int]]:
+        """Yield the samples that have the token, or in which nothing is trained."""
+        source, wanted = self._source, self.wanted
+        ids = pa.array(view.ids_of(wanted.token) if wanted.token else [], pa.int64())
+        for batch in source.token_requests() if isinstance(source, StoredPrepared) else view.requests(source):
+            lists, trained = (pc.struct_field(batch.prompts, name) for name in (IDS, "trained"))
+            rows = pc.indices_nonzero(batch.prompts.is_valid()).cast(pa.int64())
+            if wanted.token:
+                rows = rows.filter(
+                    pc.is_in(rows, value_set=_with_true(lists, pc.is_in(lists.flatten(), value_set=ids)))
+                )
+            if wanted.untrained:
+                some = _with_true(trained, trained.flatten())
+                rows = rows.filter(pc.and_(trained.take(rows).is_valid(), pc.invert(pc.is_in(rows, value_set=some))))
+            yield batch.samples.take(rows).to_pylist(), batch.samples[-1].as_py() + 1 if len(batch) else 0
 
     def _kept(self, batch: RequestBatch, done: int) -> RequestBatch:
         """Return the wanted requests of a batch, which comes after so many others."""
@@ -184,6 +224,11 @@ class RowSearch(RowFinder):
         if is_text(values.type):
             return pc.fill_null(pc.equal(without_views(values), value), value == "null")
         return pa.array([value_text(item) == value for item in to_pylist(values)], pa.bool_())
+
+
+def _with_true(lists: pa.Array, flags: pa.Array) -> pa.Array:
+    """Return the numbers of the lists of which a value has a true flag."""
+    return pc.unique(parent_rows(lists).filter(flags))
 
 
 def request_sizes(source: PromptSource, prompts: pa.Array) -> pa.Array:

@@ -25,9 +25,12 @@ from promptpress_harness.configs.selection import all_datasets, all_models, choo
 
 from promptpress_workbench.audit.allowed import allowed_findings
 from promptpress_workbench.files.read.samples import AnySamples
+from promptpress_workbench.prompts.prepared_source import PreparedSource
+from promptpress_workbench.prompts.prompt import Prompt
 from promptpress_workbench.prompts.prompt_source import RequestBatch, take
 from promptpress_workbench.prompts.rendered_source import RenderedSource
 from promptpress_workbench.prompts.renderer_source import RendererSource, TemplateSource
+from promptpress_workbench.prompts.tokenized import TokenView
 
 _BATCH = 65536
 _FIRST = 1024
@@ -202,8 +205,8 @@ class StoredPrompts(RendererSource):
 
     rows: StoredRows
 
-    def __init__(self, renderer: Renderer, rows: StoredRows) -> None:
-        super().__init__(renderer, rows)
+    def __init__(self, renderer: Renderer, rows: StoredRows, answer: str | None = None) -> None:
+        super().__init__(renderer, rows, answer)
         self.renderer: Renderer = renderer
         self._store = rows.store
         self._first_draws: pa.Array | None = None
@@ -238,7 +241,7 @@ class StoredTemplate(TemplateSource):
     rows: StoredRows
 
     def window(self, start: int, stop: int) -> Iterator[RequestBatch]:
-        rendered = self._engine.render(self.rows.store.rows(start, stop), RenderOptions(errors="column"))
+        rendered = self.engine.render(self.rows.store.rows(start, stop), RenderOptions(errors="column"))
         for batch in rendered.to_batches():
             samples = _core.repeated_rows(start, batch.num_rows, 1)
             yield RequestBatch(samples, batch.column(0), numbering="own", errors=batch.column(1))
@@ -262,14 +265,41 @@ class StoredRendered(RenderedSource):
         return take(self.rows.store.table().column(name), pc.array_sort_indices(self._samples).slice(first, count))
 
 
-Source = StoredPrompts | StoredTemplate | StoredRendered
+class StoredPrepared(PreparedSource):
+    """The rows of a prepared data set."""
+
+    rows: StoredRows
+
+    def window(self, start: int, stop: int) -> Iterator[RequestBatch]:
+        first = start
+        for batch in self.rows.store.rows(start, stop).to_batches():
+            yield from self.texts_of(batch, first)
+            first += batch.num_rows
+
+
+Source = StoredPrompts | StoredTemplate | StoredRendered | StoredPrepared
 AnyPrompts = TableRenderer[Any] | None
 
 
 class Sources:
-    """The source of each choice, made once. Without a catalogue, the samples are rendered prompts."""
+    """The source of each choice, made once. Without a catalogue, the samples are rendered prompts, or token ids."""
 
-    def __init__(self, store: SampleStore, catalogue: Catalogue | None, prompt_column: str = PROMPT_COLUMN) -> None:
+    def __init__(
+        self,
+        store: SampleStore,
+        catalogue: Catalogue | None,
+        prompt_column: str = PROMPT_COLUMN,
+        tokens: TokenView | None = None,
+        *,
+        ids_column: str | None = None,
+        shows_ids: bool = False,
+        answer: str | None = None,
+    ) -> None:
+        self._answer = answer
+        self.tokens = tokens
+        """What gives prompts their tokens; None without a tokenizer."""
+        self.ids_column = ids_column
+        self.shows_ids = shows_ids
         self._rows = StoredRows(store)
         self._prompt_column = prompt_column
         self._catalogue = catalogue
@@ -285,15 +315,23 @@ class Sources:
                 self._cached[renderer] = self._source(renderer)
             return self._cached[renderer]
 
+    def prompts(self, choice: Choice, row: int) -> list[Prompt]:
+        """Return the prompts of one row, with their tokens if there is a tokenizer."""
+        source = self.of(choice)
+        prompts = source.prompts(row)
+        return prompts if self.tokens is None else self.tokens.with_cells(source, prompts)
+
     def allowed(self, choice: Choice) -> list[str]:
         return [] if self._catalogue is None else self._catalogue.allowed(choice)
 
     def _source(self, renderer: AnyPrompts) -> Source:
+        if renderer is None and self.ids_column is not None and self.tokens is not None:
+            return StoredPrepared(self._rows, self.tokens.loaded, self.ids_column)
         if renderer is None:
             return StoredRendered(self._rows, self._prompt_column)
         if isinstance(renderer, Renderer):
-            return StoredPrompts(renderer, self._rows)
-        return StoredTemplate(renderer, self._rows)
+            return StoredPrompts(renderer, self._rows, self._answer)
+        return StoredTemplate(renderer, self._rows, self._answer)
 
 
 class SampleStore:

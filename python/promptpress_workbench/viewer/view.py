@@ -19,9 +19,10 @@ from promptpress_workbench.audit.findings import Finding
 from promptpress_workbench.prompts.escapes import one_line, printable
 from promptpress_workbench.prompts.failed_rows import row_values
 from promptpress_workbench.prompts.kinds import described, kind_of, with_speakers
-from promptpress_workbench.prompts.layout import COLORS
+from promptpress_workbench.prompts.prepared_source import ATTENTION, LABELS, MASKS
 from promptpress_workbench.prompts.prompt import Piece, Prompt, as_request, prompt_of
 from promptpress_workbench.prompts.prompt_source import RequestFilter
+from promptpress_workbench.prompts.stylesheet import COLORS
 from promptpress_workbench.viewer.search import (
     DifferenceSearch,
     RowFinder,
@@ -30,7 +31,15 @@ from promptpress_workbench.viewer.search import (
     request_sizes,
     value_text,
 )
-from promptpress_workbench.viewer.sources import Catalogue, Choice, SampleStore, Source, Sources, StoredRendered
+from promptpress_workbench.viewer.sources import (
+    Catalogue,
+    Choice,
+    SampleStore,
+    Source,
+    Sources,
+    StoredPrepared,
+    StoredRendered,
+)
 
 _LINE = 300  # characters of a prompt in a line of the list
 _MIN_COMMON = 24  # characters of a common beginning that stays in the list
@@ -86,7 +95,7 @@ class View:
         self.row = int(row) if row.isascii() and row.isdigit() and len(row) < 16 else 0
         self.label = query.get("label") or None
         wanted = {field.name: query.get(field.name, "") for field in fields(Wanted)}
-        patterns = {"bytes": r"\d{1,15}-\d{1,15}", "order": "longest|shortest", "case": "yes"}
+        patterns = {"untrained": "yes", "bytes": r"\d{1,15}-\d{1,15}", "order": "longest|shortest", "case": "yes"}
         for name, pattern in patterns.items():
             wanted[name] = wanted[name] if re.fullmatch(pattern, wanted[name], re.ASCII) else ""
         self.wanted = Wanted(**wanted)
@@ -110,7 +119,12 @@ class View:
         names = ["error", *self.store.schema.names]
         if wanted.column and wanted.column not in names:
             raise DataError(f"{wanted.column}: there is no such column; there are {', '.join(names)}")
-        self.finder = RowSearch(self.source, wanted, rows=rows, label=self.label)
+        tokens = self.sources.tokens
+        if tokens is None and (wanted.token or wanted.untrained):
+            raise DataError("tokens are looked for with a tokenizer: --tokenizer names it")
+        if tokens is not None and wanted.token and not tokens.ids_of(wanted.token):
+            raise DataError(f"{wanted.token}: the tokenizer has no such token")
+        self.finder = RowSearch(self.source, wanted, rows=rows, label=self.label, tokens=tokens)
 
     def start_comparison(self) -> None:
         """Begin to look for the rows for which the two choices differ."""
@@ -196,17 +210,19 @@ class View:
     def prompts(self, row: int, *, other: bool = False) -> list[Prompt]:
         """Return the requests of one sample, by the choice or by the other one: all of them, or that of the label."""
         choice = self.other if other else self.choice
-        prompts = self.sources.of(choice).prompts(row)
+        prompts = self.sources.prompts(choice, row)
         labels = {prompt.label: prompt for prompt in prompts if prompt.label is not None}
         return [labels[self.label]] if self.label in labels else prompts
 
     def columns(self, row: int) -> dict[str, Any]:
         """Return the columns of a sample; of a rendered one those of its first request, but for the prompt."""
-        source, without = self.source, None
+        source, without = self.source, tuple[str, ...]()
+        if isinstance(source, StoredPrepared):
+            without = (source.ids_column, LABELS, *MASKS, ATTENTION)
         if isinstance(source, StoredRendered):
-            row, without = source.requests_of(row)[0], source.prompt_column
+            row, without = source.requests_of(row)[0], (source.prompt_column,)
         table = source.rows.row(row)
-        return dict(row_values(table, [name for name in table.column_names if name != without]))
+        return dict(row_values(table, [name for name in table.column_names if name not in without]))
 
     def names(self) -> tuple[str, str]:
         """Return what tells the two compared choices apart."""

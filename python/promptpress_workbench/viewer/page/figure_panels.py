@@ -15,7 +15,7 @@ from promptpress_workbench.audit.collect import audit
 from promptpress_workbench.audit.findings import Finding
 from promptpress_workbench.prompts.escapes import one_line, visible
 from promptpress_workbench.viewer.search import ERROR_COLUMN
-from promptpress_workbench.viewer.sources import Choice, Source, StoredRendered
+from promptpress_workbench.viewer.sources import Choice, Source, StoredPrepared, StoredRendered
 from promptpress_workbench.viewer.view import (
     ORIGIN_COLOURS,
     Share,
@@ -139,7 +139,7 @@ class AuditPanel(FigurePanel[list[Finding]]):
     progress = "Going over every prompt…"
 
     def _compute(self, source: Source, samples: pa.RecordBatchReader, choice: Choice) -> list[Finding]:
-        if isinstance(source, StoredRendered):
+        if isinstance(source, (StoredRendered, StoredPrepared)):
             message = "an audit is of a configuration or a template: a file of prompts doesn't say how they were made"
             raise TypeError(message)
         return listed_findings(audit(source.renderer, samples, None, None, self._view.sources.allowed(choice)))
@@ -164,11 +164,12 @@ class LengthPanel(FigurePanel[Statistics]):
     progress = "Reading and rendering every prompt…"
 
     def _compute(self, source: Source, samples: pa.RecordBatchReader, choice: Choice) -> Statistics:  # noqa: ARG002 - it is the source's
-        return (
-            stats(samples, column=source.prompt_column)
-            if isinstance(source, StoredRendered)
-            else stats(source.renderer, samples)
-        )
+        tokens = self._view.sources.tokens
+        tokenizer = None if tokens is None else tokens.loaded
+        if isinstance(source, StoredRendered):
+            return stats(samples, column=source.prompt_column, tokenizer=tokenizer)
+        assert not isinstance(source, StoredPrepared)  # which has no such tab
+        return stats(source.renderer, samples, tokenizer=tokenizer)
 
     def _draw(self, tab: str, figures: Statistics) -> None:
         (self._lengths if tab == "lengths" else self._duplicates)(figures)

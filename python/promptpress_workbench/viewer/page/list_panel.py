@@ -82,7 +82,14 @@ class ListPanel:
                 self._value.props(f"{SELECT} clearable").classes("pp-value")
                 self._offer_values(wanted.value)
                 self._value.on_value_change(self.search)
-            self._filter.set_visibility(bool(wanted.column))
+                self._token = ui.input("Token: text or id", value=wanted.token)
+                self._token.props("dense outlined clearable").classes("pp-value").on("keydown.enter", self.search)
+                self._token.on("clear", self.search)
+                self._untrained = ui.checkbox("Nothing trained", value=bool(wanted.untrained)).props("dense")
+                self._untrained.on_value_change(self.search)
+                for field in (self._token, self._untrained):
+                    field.set_visibility(view.sources.tokens is not None)
+            self._filter.set_visibility(bool(wanted.column or wanted.token or wanted.untrained))
             with ui.element("div").classes("pp-found") as self._status:
                 self._bar = ui.linear_progress(0, show_value=False, size="3px").classes("pp-bar")
                 self._says = ui.label().classes("pp-says").props("role=status")
@@ -111,6 +118,7 @@ class ListPanel:
         """Look for what the fields say; if they are empty, show all rows."""
         column = self._column.value or ""
         fields = {"search": self._wanted.value or "", "case": "yes" if self._case.value else ""}
+        fields |= {"token": self._token.value or "", "untrained": "yes" if self._untrained.value else ""}
         fields |= {"column": column, "value": (self._value.value or "") if column else ""}
         self.want(replace(self._view.wanted, **fields))
 
@@ -136,7 +144,11 @@ class ListPanel:
             self._column.set_value(wanted.column or None)
         if (self._value.value or "") != wanted.value:
             self._offer_values(wanted.value)
-        if wanted.column:
+        if self._token.value != wanted.token:
+            self._token.set_value(wanted.token)
+        if bool(self._untrained.value) != bool(wanted.untrained):
+            self._untrained.set_value(bool(wanted.untrained))
+        if wanted.column or wanted.token or wanted.untrained:
             self._filter.set_visibility(True)
         sort = {"longest": "desc", "shortest": "asc"}.get(wanted.order)
         self._grid.run_grid_method("applyColumnState", {"state": [{"colId": "size", "sort": sort}]})

@@ -139,7 +139,8 @@ class _Page:
             self._status = ui.label().classes("pp-status").props("role=status")
             catalogue = self._setup.catalogue
             names = [name for name in TABS if name != "compare" or catalogue is None or catalogue.compares]
-            names = names if catalogue is not None else list(_RENDERED_TABS)
+            if catalogue is None:
+                names = list(_RENDERED_TABS[: None if self._view.sources.ids_column is None else 1])
             start, self._view.tab = self._view.tab if self._view.tab in names else "prompts", "prompts"
             self._start = start
             self._tabs = ui.tabs(value="prompts", on_change=lambda event: self._tab(event.value))
@@ -270,7 +271,11 @@ class _Page:
         prompts, error = await attempt(lambda: view.prompts(view.row))
         if prompts is not None:
             title = f"{self._setup.title} · row {view.row}"
-            ui.download.content(page_html([prompts], view.choice, title=title), f"row-{view.row}.html", "text/html")
+            ui.download.content(
+                page_html([prompts], view.choice, title=title, ids=view.sources.shows_ids),
+                f"row-{view.row}.html",
+                "text/html",
+            )
         self._show_error(error)
 
 

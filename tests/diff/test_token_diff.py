@@ -1,0 +1,163 @@
+"""Comparisons of tokens: of two masks, two templates, and a prepared data set with what its conversations give."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from amounts import part_of
+from parts.small_tokenizers import small_tokenizer
+from promptpress_workbench.cli import main
+from promptpress_workbench.diff.token_changes import token_changes
+from promptpress_workbench.prompts.token_cells import TokenTexts, cells_of_ids
+
+TURN = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
+TEMPLATES = {
+    "a": TURN,
+    "no_newline": TURN.replace("<|im_end|>\n", "<|im_end|>"),
+    "bos": f"<s>{TURN}",
+    "think": TURN.replace(
+        "{{ m.content", "{% if m.role == 'assistant' %}<think>\n\n</think>\n\n{% endif %}{{ m.content"
+    ),
+    "header": TURN.replace("{{ m.role }}", "{{ 'human' if m.role == 'user' else m.role }}"),
+    "prompt": f"{TURN}<|im_start|>assistant\n",
+    "system": f"<|im_start|>system\nBe kind to all.<|im_end|>\n{TURN}",
+}
+TALKS = [[{"role": "user", "content": "1+1?"}, {"role": "assistant", "content": "2."}] * turns for turns in (1, 2, 3)]
+OPTIONS = ("--data", "chats.jsonl", "--tokenizer", "tokenizer.json", "--mask", "assistant+end", "--json")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, template in TEMPLATES.items():
+        Path(f"{name}.jinja").write_text(template)
+    Path("chats.jsonl").write_text("".join(json.dumps({"messages": talk}) + "\n" for talk in TALKS))
+    small_tokenizer().save("tokenizer.json")
+
+
+def compared(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[dict[str, Any], list[tuple[str, int]]]:
+    capsys.readouterr()
+    code = main(["diff", *words])
+    result = json.loads(capsys.readouterr().out)
+    assert code == (1 if result["different"] or result["only_a"] else 0)
+    return result, [(group["description"], group["rows"]) for group in result["groups"]]
+
+
+@pytest.mark.parametrize(
+    ("template", "causes"),
+    [
+        ("a", []),
+        ("no_newline", [("only in A: ↵, at the end, after <|im_end|>", 3), ("only in A: ↵, after <|im_end|>", 3)]),
+        ("bos", [("only in B: <s>, at the start", 3)]),
+        ("think", [("only in B: <think>↵↵</think>↵↵, after <|im_start|>assistant↵", 3)]),
+        ("header", [("user in A, human in B, after <|im_start|>", 3)]),
+        ("prompt", [("only in B: <|im_start|>assistant, at the end, after <|im_end|>↵", 3)]),
+        ("system", [("only in B: <|im_start|>system↵…<|im_end|>↵, at the start", 3)]),
+    ],
+)
+def test_two_templates(template: str, causes: list[tuple[str, int]], capsys: pytest.CaptureFixture[str]) -> None:
+    result, groups = compared(capsys, "--chat-template", "a.jinja", "--chat-template-b", f"{template}.jinja", *OPTIONS)
+    assert sorted(groups) == sorted(causes)
+    assert (result["compared"], result["other_ids"], result["other_masks"]) == (3, 3 * bool(causes), 0)
+
+
+def test_two_masks(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("--chat-template", "a.jinja", *OPTIONS)
+    result, groups = compared(capsys, *words, "--mask-b", "assistant+turn")
+    assert groups == [("trained only in B: ↵, after <|im_end|>", 3)]
+    assert (result["equal"], result["other_ids"], result["other_masks"]) == (0, 0, 3)
+    result, groups = compared(capsys, *words, "--last-turn-b")
+    assert groups == [("trained only in A: …<|im_end|>, after <|im_start|>assistant↵", 2)]
+    assert result["equal"] == 1
+    assert main(["diff", *words[:-3], "--mask-b", "assistant"]) == 2
+    assert "--mask-b: the other side has no mask" in capsys.readouterr().err
+
+
+def prepare(**changes: Any) -> None:
+    words = ("--chat-template", "a.jinja", *OPTIONS[:-1])
+    assert main(["tokenize", *words, "--token-labels", "--out", "set.parquet", "--quiet"]) == 0
+    rows = pq.read_table("set.parquet").select(["input_ids", "labels"]).to_pylist()
+    for row in rows:
+        for name, change in changes.items():
+            row[name] = change(row[name])
+    pq.write_table(pa.Table.from_pylist(rows), "set.parquet")
+
+
+@pytest.mark.parametrize(
+    ("changes", "causes"),
+    [
+        ({}, []),
+        (
+            {"labels": lambda labels: [-100] * len(labels)},
+            ["trained only in B: …<|im_end|>, after <|im_start|>assistant↵"],
+        ),
+        (
+            dict.fromkeys(("input_ids", "labels"), lambda values: values[:12]),
+            ["A ends earlier: its text is cut off"],
+        ),
+        (
+            dict.fromkeys(("input_ids", "labels"), lambda values: values[4:]),
+            ["A begins later: its beginning is cut off"],
+        ),
+    ],
+)
+def test_a_prepared_data_set(changes: dict[str, Any], causes: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    prepare(**changes)
+    _, groups = compared(capsys, "set.parquet", "--chat-template", "a.jinja", *OPTIONS)
+    assert [cause for cause, _ in groups] == causes
+    words = ("set.parquet", "--chat-template", "a.jinja", *OPTIONS[:-1])
+    assert main(["diff", *words]) == bool(causes)
+    out = capsys.readouterr().out
+    assert all(cause in out for cause in causes)
+    assert "first row 0" in out or not causes
+
+
+def test_rows_that_have_no_mask(capsys: pytest.CaptureFixture[str]) -> None:
+    """They are errors, which a prepared row without ids agrees with."""
+    Path("chats.jsonl").write_text(json.dumps({"messages": TALKS[0]}) + '\n{"messages": null}\n')
+    Path("upper.jinja").write_text(TURN.replace("m.content", "m.content | upper"))
+    words = ("--chat-template", "a.jinja", *OPTIONS[:-1])
+    assert main(["tokenize", *words, "--errors", "column", "--out", "set.parquet", "--quiet"]) == 0
+    result, _ = compared(capsys, "set.parquet", *words, "--json")
+    assert (result["equal"], result["errors_equal"]) == (2, 1)
+    Path("chats.jsonl").write_text(json.dumps({"messages": [{"role": "assistant", "content": "two"}]}))
+    result, groups = compared(capsys, *words, "--json", "--chat-template-b", "upper.jinja")
+    assert (result["errors_b"], result["other_ids"], result["other_masks"]) == (1, 0, 0)
+    assert groups == [("B can't be rendered", 1)]
+
+
+def test_rows_that_one_side_lacks(capsys: pytest.CaptureFixture[str]) -> None:
+    prepare()
+    pq.write_table(pq.read_table("set.parquet").slice(0, 2), "less.parquet")
+    result, _ = compared(capsys, "set.parquet", "less.parquet", "--tokenizer", "tokenizer.json", "--json")
+    assert (result["compared"], result["different"], result["only_a"]) == (2, 0, 1)
+
+
+def test_changes_lead_from_one_side_to_the_other() -> None:
+    """Outside of the changes both sides have the same ids and masks, and equal sequences have no changes."""
+    draw, texts = random.Random(5), TokenTexts(small_tokenizer())
+    for _ in range(part_of(400)):
+        a = [draw.randint(0, 9) for _ in range(draw.randint(0, 30))]
+        b = [number for number in a if draw.random() > 0.1]
+        for _ in range(draw.randint(0, 3)):
+            b.insert(draw.randint(0, len(b)), draw.randint(0, 9))
+        sides = [cells_of_ids(texts, ids, [draw.random() < 0.5 for _ in ids]) for ids in (a, b)]
+        changes = list(token_changes(*sides))
+        kept = [list(range(len(ids))) for ids in (a, b)]
+        for change in changes:
+            if change.change == "ids":
+                kept = [
+                    [n for n in numbers if not start <= n < stop]
+                    for numbers, (start, stop) in zip(kept, (change.a, change.b), strict=True)
+                ]
+        assert [a[n] for n in kept[0]] == [b[n] for n in kept[1]]
+        of_masks = {n for change in changes if change.change == "mask" for n in range(*change.a)}
+        pairs = zip(*kept, strict=True)
+        assert of_masks == {n for n, m in pairs if sides[0][n].trained != sides[1][m].trained}
+        assert not list(token_changes(sides[0], sides[0]))
