@@ -67,11 +67,11 @@ def test_other_exports_warn(capsys: pytest.CaptureFixture[str]) -> None:
     assert export("vllm-tokens", "--strict") == 3
 
 
-def test_rows_that_lack_something_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["render", *SOURCE, "--refuse", "message_left_out", "--out", "o.jsonl", "--index", "row"]
+def test_rows_that_lack_something_are_errors(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["render", *SOURCE, "--refuse-left-out", "message_left_out", "--out", "o.jsonl", "--index", "row"]
     assert main(command) == 4
     assert "which refuse= names" not in (error := capsys.readouterr().err)
-    assert "which --refuse names" in error
+    assert "which --refuse-left-out names" in error
     assert main([*command, "--errors", "column"]) in (0, 7)
     rows = [json.loads(line) for line in Path("o.jsonl").read_text(encoding="utf-8").splitlines()]
     bad = [row["row"] for row in rows if row["error"]]

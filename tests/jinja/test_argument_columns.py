@@ -142,7 +142,7 @@ def test_a_column_of_all_arguments() -> None:
         (pa.array([[], ["{}", None]]), r"tools\[1\]: expected a dict, or one as JSON, found None"),
         (pa.array([[], [{"a": 1}, None]]), r"tools\[1\]: expected a dict"),
         (pa.array([None, {"a": 1}]), "expected a list of tools"),
-        (pa.array(["", "[" * 2000]), 'row 0, column "tools"'),
+        (pa.array(["", "[" * 2000]), 'row 1, column "tools"'),
     ],
 )
 def test_what_is_no_list_of_tools_is_an_error_of_its_row(column: pa.Array, message: str) -> None:

@@ -234,9 +234,9 @@ class ChatEngine(TemplateEngine):
     def texts_of(
         self, rows: pa.Table, numbers: Sequence[int], conversations: Sequence[list[dict[str, Any]]]
     ) -> list[str | None]:
-        taken = pa.array(numbers, pa.int64())
+        of_conversations = pa.array(numbers, pa.int64())
         of_rows = rows.select([name for name in self.columns_read(rows.column_names) if name != self.column])
-        columns = [pa.chunked_array(take_rows(column, taken), column.type) for column in of_rows.columns]
+        columns = [pa.chunked_array(take_rows(column, of_conversations), column.type) for column in of_rows.columns]
         conversations = [self.as_written(conversation, rows.column_names) for conversation in conversations]
         given = pa.array([_json_of(conversation) for conversation in conversations], pa.large_string())
         schema = of_rows.schema.append(pa.field(self.column, given.type))

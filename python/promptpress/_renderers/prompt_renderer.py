@@ -376,9 +376,9 @@ class TemplateRenderer(PromptRenderer[TextEngine]):
         >>> template.last_run is None
         True
         >>> chat = ChatTemplate("{{ messages[0].content }}")
-        >>> table = chat.render([{"messages": [{"role": "user", "content": "Hi."}]}] * 3)
+        >>> table = chat.render([{"messages": [{"role": "user", "content": "Hi."}]}] * 20)
         >>> chat.last_run.rows, chat.last_run.compiled
-        (3, 2)
+        (20, 19)
 
         """
         return self._engine.last_run

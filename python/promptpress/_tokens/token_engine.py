@@ -30,8 +30,7 @@ from promptpress._errors.errors import (
 )
 from promptpress._tokens.encoder import Encoder
 from promptpress._tokens.settings import TokenSettings
-from promptpress._tokens.trained import TrainedStretches, stretches_array
-from promptpress._tokens.turns import TurnsEngine, TurnsPart
+from promptpress._tokens.trained import TrainedStretches, TurnsPart, stretches_array
 
 _ARGUMENTS = ("tokenizer", *(field.name for field in fields(TokenSettings)))
 
@@ -52,7 +51,10 @@ class TokenEngine(TableEngine):
         self._given = inner
         added = frozenset(token.content for token in encoder.tokenizer.get_added_tokens_decoder().values())
         inner = inner if settings.answer is None else inner.answered(settings.answer)
-        inner = TurnsEngine.of(inner, settings, added) if has_turns else inner
+        if has_turns:
+            from promptpress._tokens.turns import TurnsEngine  # noqa: PLC0415 - it needs Jinja2
+
+            inner = TurnsEngine.of(inner, settings, added)
         self.inner = inner
         self.has_turns = has_turns
         self.encoder = encoder

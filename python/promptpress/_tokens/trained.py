@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from promptpress._core import RenderError
+from promptpress._engine.rendering import Part
 from promptpress._engine.table_engine import TableEngine
 from promptpress._errors.errors import render_error
 from promptpress._tokens.masks import (
@@ -27,6 +29,13 @@ from promptpress._tokens.settings import TokenSettings
 Messages = list[dict[str, Any]]
 Request = tuple[int, int]
 """The number of a prompt, and that of a message."""
+
+
+@dataclass(frozen=True)
+class TurnsPart(Part):
+    """The rows of turns, with the stretches of each that are trained; None: there is no mask."""
+
+    trained: list[list[Span]] | None = None
 
 
 class TrainedStretches:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from promptpress._jinja.chat.conversations import json_texts
-from promptpress._jinja.run import JinjaRun
 from promptpress._tokens.masks import ASSISTANTS, Span, is_trained
 from promptpress._tokens.trained import Messages
+
+if TYPE_CHECKING:
+    from promptpress._jinja.run import JinjaRun  # it needs Jinja2
 
 _LAST_SPANS = 8
 """The spans at the end of a text that are read first to find those of the last message."""

@@ -6,7 +6,7 @@ import hashlib
 import warnings
 from collections.abc import Collection, Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +16,7 @@ from promptpress._arrow.take import take_rows
 from promptpress._core import RenderError
 from promptpress._engine.chat_engine import ChatEngine
 from promptpress._engine.options import RenderOptions
-from promptpress._engine.rendering import Part, Run
+from promptpress._engine.rendering import Run
 from promptpress._engine.table_engine import StreamRenderer, TableEngine
 from promptpress._errors.errors import (
     PromptWarning,
@@ -31,7 +31,7 @@ from promptpress._jinja.chat.arguments import LISTS
 from promptpress._jinja.run import JinjaRun
 from promptpress._tokens.masks import Span
 from promptpress._tokens.settings import TokenSettings
-from promptpress._tokens.trained import TrainedStretches
+from promptpress._tokens.trained import TrainedStretches, TurnsPart
 from promptpress._tokens.turn_requests import RenderedTurns, Talk, TurnRequest, TurnRow, add_row, clipped
 
 _SAMPLES = 4096
@@ -45,13 +45,6 @@ _MAX_FIRST = 3
 
 _ANSWERS = TokenSettings(mask="assistant+end", reasoning=True)
 """The settings by which the place is found where an answer begins."""
-
-
-@dataclass(frozen=True)
-class TurnsPart(Part):
-    """The rows of turns, with the stretches of each that are trained; None: there is no mask."""
-
-    trained: list[list[Span]] | None = None
 
 
 class TurnsEngine(ChatEngine):

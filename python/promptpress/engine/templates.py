@@ -7,6 +7,7 @@ from promptpress._jinja.chat.conversation_texts import ConversationTexts, Templa
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.reference import Reference
 from promptpress._jinja.run import JinjaRun, Runner
+from promptpress._tokens.turns import TurnsEngine, TurnsRenderer
 
 __all__ = [
     "ChatEngine",
@@ -18,4 +19,6 @@ __all__ = [
     "Runner",
     "StagedRenderer",
     "TemplateCall",
+    "TurnsEngine",
+    "TurnsRenderer",
 ]

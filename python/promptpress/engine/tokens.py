@@ -5,7 +5,6 @@ from promptpress._tokens.encoder import Encoder
 from promptpress._tokens.settings import TokenSettings
 from promptpress._tokens.token_engine import TokenEngine, TokenRenderer, token_engine
 from promptpress._tokens.turn_requests import numbered_turns
-from promptpress._tokens.turns import TurnsEngine, TurnsRenderer
 
 __all__ = [
     "LOAD_ERRORS",
@@ -14,8 +13,6 @@ __all__ = [
     "TokenEngine",
     "TokenRenderer",
     "TokenSettings",
-    "TurnsEngine",
-    "TurnsRenderer",
     "load_tokenizer",
     "numbered_turns",
     "text_parts",

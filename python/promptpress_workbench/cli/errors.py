@@ -46,7 +46,7 @@ _PHRASES = {
     "argument_columns={} says": "--argument-column none says",
     "argument_columns= names": "--argument-column names",
     "argument_columns: ": "--argument-column: ",
-    "which refuse= names": "which --refuse names",
+    "which refuse= names": "which --refuse-left-out names",
     "name one by template=": "name one by --chat-argument template=NAME",
     "ChatTemplate renders such a column": "--chat-template FOLDER renders such a column",
     "ChatTemplate.from_tokenizer(FOLDER) with": "--chat-template FOLDER with",

@@ -39,7 +39,7 @@ _TEMPLATE_OPTIONS = ("environment", "fallback", "now")
 """Options of both kinds of templates; `strings` is one of configurations, too."""
 
 _JINJA_OPTIONS = ("jinja_option", "constant")
-_CHAT_OPTIONS = ("column", "add_generation_prompt", "system_merge", "decode_arguments", "refuse")
+_CHAT_OPTIONS = ("column", "add_generation_prompt", "system_merge", "decode_arguments", "refuse_left_out")
 _OF_ALL = ("strings", "tokenizer", "unknown", "roles")
 OF_CONFIGURATIONS = tuple(name for name in CONFIGURATION_OPTIONS if name not in _OF_ALL)
 """Options that decide how a configuration is rendered, and that no template has."""
@@ -152,6 +152,7 @@ def chat_template(settings: Settings) -> ChatTemplate:
     options = _named_values("--chat-argument", settings.chat_argument, names) | settings.given(names)
     if options.pop("system_merge", None):
         options["system"] = "merge"
+    options["refuse"] = options.pop("refuse_left_out", None) or ()
     options["argument_columns"] = argument_columns(settings)
     make = promptpress.ChatTemplate.from_tokenizer
     template: ChatTemplate = _make(make, "--chat-template", path, path, options)

@@ -158,7 +158,7 @@ GROUPS: dict[str, dict[str, Keywords]] = {
             "put a system message into the user's message after it if the template has no system role", default=None
         ),
         "decode_arguments": _flag("decode arguments of tool calls that are JSON texts", default=None),
-        "refuse": _list("CODE,CODE", "rows that lack this are errors: message_left_out, tool_call_left_out, ..."),
+        "refuse_left_out": _list("CODE,CODE", "rows that lack this are errors: message_left_out, ..."),
         "now": _value("TIME", "the clock of strftime_now: 2026-01-31T09:00; default: the time now", values.time),
     },
     "tokens and masks": {

@@ -67,7 +67,7 @@ PROMPT_COLUMNS = (PROMPT_COLUMN, "messages", "conversations")
 
 CHAT_OPTIONS = (
     *("add_generation_prompt", "chat_argument", "argument_column", "environment", "fallback", "now"),
-    *("roles", "system_merge", "decode_arguments", "refuse"),
+    *("roles", "system_merge", "decode_arguments", "refuse_left_out"),
 )
 """Options of the chat template after prompts that are there already."""
 

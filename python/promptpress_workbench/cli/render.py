@@ -206,16 +206,13 @@ def _writer(renderer: AnyRenderer, tokens: Mapping[str, Any] | None, options: Re
     """Return what makes the rows: the renderer itself, or one of each turn or of tokens."""
     if tokens is None and options.turns == "all":
         return renderer
-    from promptpress.engine.tokens import (  # noqa: PLC0415 - most runs render
-        TokenRenderer,
-        TurnsEngine,
-        TurnsRenderer,
-        token_engine,
-    )
-
     engine = engine_of(renderer)
     if tokens is None:
+        from promptpress.engine.templates import TurnsEngine, TurnsRenderer  # noqa: PLC0415 - most runs need none
+
         return TurnsRenderer(TurnsEngine.of(engine))
+    from promptpress.engine.tokens import TokenRenderer, token_engine  # noqa: PLC0415 - most runs render texts
+
     return TokenRenderer(token_engine(engine, tokens, options))
 
 

@@ -18,8 +18,8 @@ from promptpress_workbench.files.read.columnar_inputs import RowGroup
 
 if TYPE_CHECKING:
     from promptpress import ChatTemplate, JinjaTemplate
-    from promptpress.engine.templates import StagedRenderer
-    from promptpress.engine.tokens import TokenRenderer, TurnsRenderer
+    from promptpress.engine.templates import StagedRenderer, TurnsRenderer
+    from promptpress.engine.tokens import TokenRenderer
 
 AnyRenderer: TypeAlias = (
     "promptpress.Renderer | JinjaTemplate | ChatTemplate | PromptColumn | StagedRenderer | TokenRenderer"

@@ -70,7 +70,7 @@ class Settings:
     chat_argument: list[tuple[str, str]] | None = None
     system_merge: bool | None = None
     decode_arguments: bool | None = None
-    refuse: list[str] | None = None
+    refuse_left_out: list[str] | None = None
     argument_column: list[dict[str, str]] | None = None
     environment: str | None = None
     jinja_option: list[tuple[str, str]] | None = None

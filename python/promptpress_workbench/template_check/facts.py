@@ -179,8 +179,8 @@ def _prompt_facts(template: ChatTemplate, make: Callable[..., ChatTemplate]) -> 
     for name, given in answers.items():
         if given is not None:
             fact = Fact(name, given.answer, "changing_prefix" if given.answer == "never" else None, reason=given.reason)
-            if (shown := given.example) is not None:
-                fact = replace(fact, messages=shown.messages, arguments=shown.arguments, text=shown.longer)
+            if (example := given.example) is not None:
+                fact = replace(fact, messages=example.messages, arguments=example.arguments, text=example.longer)
             yield fact
 
 
