@@ -1,4 +1,4 @@
-"""Draws docs/prompt.svg and docs/leak.svg for README and docs/start.md: prompts coloured by the origin of each piece.
+"""Draws the pictures of README and docs/start.md: prompts coloured by origin, and the tokens that are trained.
 
     python tools/readme_pictures.py [--check]
 
@@ -19,17 +19,33 @@ from typing import Any
 import promptpress as pp
 import pyarrow as pa
 import yaml
+from promptpress.engine.tokens import TokenSettings, load_tokenizer
 from promptpress_workbench.prompts.layout import Layout, Line
 from promptpress_workbench.prompts.prompt import Prompt
 from promptpress_workbench.prompts.prompt_source import TableRows
 from promptpress_workbench.prompts.renderer_source import source_of
-from promptpress_workbench.prompts.stylesheet import COLORS
+from promptpress_workbench.prompts.stylesheet import COLORS, TRAINED
+from promptpress_workbench.prompts.tokenized import TokenView
 from pyarrow import csv
 
 PROJECT = Path(__file__).resolve().parents[1]
 START = PROJECT / "examples" / "start"
 DOCS = PROJECT / "docs"
 SHOTS_ROW, LEAK_ROW = 6, 17
+
+CALLS = """{% for m in messages %}<|im_start|>{{ m.role }}
+{% if m.role == 'tool' %}<tool_response>{{ m.content }}</tool_response>{% else %}{{ m.content }}{% endif %}
+{%- for call in m.tool_calls or [] %}<tool_call>
+{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}
+</tool_call>{% endfor %}<|im_end|>
+{% endfor %}"""
+"""A chat template that writes calls of tools as Qwen's do."""
+TALK = [
+    {"role": "user", "content": "How many edges has a cube?"},
+    {"role": "assistant", "content": "", "tool_calls": [{"function": {"name": "edges", "arguments": {"of": "cube"}}}]},
+    {"role": "tool", "content": "12"},
+    {"role": "assistant", "content": "A cube has 12 edges."},
+]
 
 WIDTH, MARGIN, STEP, HEIGHT = 840, 20, 8.4, 24
 LAYOUT = Layout(int((WIDTH - 2 * MARGIN) / STEP), is_colored=True)
@@ -40,8 +56,8 @@ PAGES = (("#ffffff", "#1c2430", "#5d6673"), ("#0d1117", "#e3e7ed", "#98a2b0"))
 
 
 def main(arguments: list[str]) -> int:
-    """Draw both, or look whether they would be the same."""
-    pictures = {"prompt.svg": shots(), "leak.svg": leak()}
+    """Draw all, or look whether they would be the same."""
+    pictures = {"prompt.svg": shots(), "leak.svg": leak(), "trained.svg": trained()}
     stale = [name for name, text in pictures.items() if not is_same(DOCS / name, text)]
     if "--check" in arguments:
         for name in stale:
@@ -82,6 +98,15 @@ def leak() -> str:
             lines += Layout(CAPTION_WIDTH).caption(text, "head")
         lines += [*LAYOUT.prompt(prompts[-1]), []]
     return drawn(lines[:-1], prompts, "A value whose placeholder was filled in")
+
+
+def trained() -> str:
+    """Draw the tokens of a conversation in which the assistant calls a tool."""
+    template = pp.ChatTemplate(CALLS)
+    source = source_of(template, TableRows(pa.Table.from_pylist([{"messages": TALK}])))
+    view = TokenView(load_tokenizer(START / "model"), TokenSettings(mask="assistant+end"))
+    (prompt,) = view.with_cells(source, source.prompts(0))
+    return drawn([*LAYOUT.prompt(prompt)], [prompt], "The tokens of a conversation, with those that are trained")
 
 
 def loaded(name: str) -> Any:
@@ -129,13 +154,13 @@ def line_of(line: Line, y: int) -> Iterable[str]:
     x = float(MARGIN)
     for fragment in line:
         width = STEP * len(fragment.text)
-        if fragment.kind not in COLORS:
+        if fragment.kind not in COLORS and "trained" not in fragment.marks:
             yield f'<text class="said" xml:space="preserve" x="{x:.1f}" y="{y + 15}">{escape(fragment.text)}</text>'
         else:
-            kind = fragment.kind
+            kind = "trained" if "trained" in fragment.marks else fragment.kind
             ground = f'<rect class="{kind}" x="{x:.1f}" y="{y}" width="{width:.1f}" height="{HEIGHT - 3}" rx="3"/>'
             yield (
-                f'{ground}<text class="code {kind}-text" xml:space="preserve" x="{x:.1f}" y="{y + 15}"'
+                f'{ground}<text class="code {fragment.kind}-text" xml:space="preserve" x="{x:.1f}" y="{y + 15}"'
                 f' textLength="{width:.1f}" lengthAdjust="spacingAndGlyphs">{escape(fragment.text)}</text>'
             )
         x += width
@@ -153,6 +178,7 @@ def style() -> str:
         for kind, colors in COLORS.items():
             text, ground = colors[2 * dark : 2 * dark + 2]
             scheme += f".{kind}{{fill:{ground}}}.{kind}-text{{fill:{text}}}"
+        scheme += f".trained{{fill:{TRAINED[dark]}}}"
         rules.append(f"@media(prefers-color-scheme:dark){{{scheme}}}" if dark else scheme)
     return "".join(rules)
 

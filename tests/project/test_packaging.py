@@ -104,7 +104,7 @@ def test_pictures_are_what_would_be_drawn() -> None:
 
 
 def test_pictures_load_nothing_and_run_nothing() -> None:
-    for name in ("prompt.svg", "leak.svg"):
+    for name in ("prompt.svg", "leak.svg", "trained.svg"):
         text = (PROJECT / "docs" / name).read_text(encoding="utf-8")
         assert not re.search(r"href|url\(|@import|@font-face|<script|<image|<foreignObject", text), name
         assert "prefers-color-scheme:dark" in text

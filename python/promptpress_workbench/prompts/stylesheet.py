@@ -17,6 +17,8 @@ COLORS = {  # kind: text and background of the light theme, then of the dark one
     "assistant": ("#5b2a9d", "#eee6fb", "#c9aefc", "#281d42"),
     "tool": ("#0e5a66", "#def3f6", "#7fd6e2", "#0f2d33"),
 }
+TRAINED = ("#ffd591", "#7a4a00")
+"""The grounds of trained tokens, light and dark."""
 FONT = "13px/1.5 ui-monospace,SF Mono,Cascadia Mono,DejaVu Sans Mono,Menlo,Consolas,monospace"
 
 
@@ -26,7 +28,7 @@ def _rules(theme: int) -> str:
     )
     frame, ink, quiet = (("#d5d9df", "#1c2430", "#5d6673"), ("#3b424d", "#e3e7ed", "#98a2b0"))[theme]
     match, added, removed = (("#ffe27a", "#9be5ae", "#ffb3bb"), ("#7a6200", "#1d6b37", "#8a2533"))[theme]
-    trained = ("#ffd591", "#7a4a00")[theme]
+    trained = TRAINED[theme]
     return (
         f".pp-prompt,.pp-legend{{color:{ink};border-color:{frame}}} .pp-head,.pp-role,.pp-field{{color:{quiet}}} "
         f".pp-message{{border-color:{frame}}} {kinds} .pp-match{{background:{match}}} .pp-added{{background:{added}}} "
