@@ -52,7 +52,7 @@ def test_links_of_readme_hold_on_pypi_too(project: dict[str, Any]) -> None:
 def test_pictures_come_as_files_and_pages_as_pages() -> None:
     text = (PROJECT / "README.md").read_text(encoding="utf-8")
     pictures = re.findall(r"!\[[^\]]*\]\(([^)]*)\)", text)
-    assert len(pictures) == 1
+    assert len(pictures) == 2
     for link in LINK.findall(text):
         assert link.startswith("https://raw.") == (link in pictures)
 
