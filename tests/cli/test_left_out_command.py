@@ -85,3 +85,14 @@ def test_show_says_it_with_the_prompt(capsys: pytest.CaptureFixture[str]) -> Non
     printed = capsys.readouterr()
     assert "not in the prompt: a tool call: last turn, role 'assistant'\n" in printed.out
     assert "warning" not in printed.err
+
+
+def test_messages_without_their_tools(capsys: pytest.CaptureFixture[str]) -> None:
+    tools = [{"type": "function", "function": {"name": "f"}}]
+    Path("chats.jsonl").write_text(json.dumps({**ROWS[0], "tools": tools}) + "\n", encoding="utf-8")
+    command = ["export", "messages-json", "--data", "chats.jsonl", "--out", "o.jsonl"]
+    assert main(command) == 0
+    assert "--keep tools writes it" in capsys.readouterr().err
+    assert main([*command, "--keep", "tools"]) == 0
+    assert "--keep tools" not in capsys.readouterr().err
+    assert json.loads(Path("o.jsonl").read_text(encoding="utf-8"))["tools"] == tools

@@ -370,6 +370,11 @@ def _source(settings: Settings, arguments: Namespace) -> tuple[AnyRenderer, AnyS
         ) from error
     if is_task(settings.config):
         _check_task(settings, arguments, samples)
+    if arguments.kind == "messages-json" and "tools" in {*samples.schema.names} - {
+        *keep_columns(settings.keep, samples.schema)
+    }:
+        text = "the column 'tools' isn't in the lines; --keep tools writes it"
+        warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
     return texts, samples
 
 
