@@ -98,6 +98,10 @@ def prepare(**changes: Any) -> None:
             ["trained only in B: …<|im_end|>, after <|im_start|>assistant↵"],
         ),
         (
+            {"labels": lambda labels: [label if label == -100 else 7 for label in labels]},
+            ["another label in A: …<|im_end|>, after <|im_start|>assistant↵"],
+        ),
+        (
             dict.fromkeys(("input_ids", "labels"), lambda values: values[:12]),
             ["A ends earlier: its text is cut off"],
         ),
@@ -116,6 +120,13 @@ def test_a_prepared_data_set(changes: dict[str, Any], causes: list[str], capsys:
     out = capsys.readouterr().out
     assert all(cause in out for cause in causes)
     assert "first row 0" in out or not causes
+
+
+def test_masks_that_are_not_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    prepare(labels=lambda labels: [-100] * len(labels))
+    words = ["set.parquet", "--chat-template", "a.jinja", *OPTIONS[:4]]
+    assert main(["diff", *words]) == 0
+    assert "none differs in ids; masks aren't compared (--mask)" in capsys.readouterr().out
 
 
 def test_rows_that_have_no_mask(capsys: pytest.CaptureFixture[str]) -> None:

@@ -293,3 +293,12 @@ def test_preferences() -> None:
         assert decoded == [HEAD, f"2.{END}", f"3{END}"]
     with pytest.raises(pp.RenderError, match='column "rejected"'):
         pp.export.trl_preference_tokens([{"prompt": "1", "chosen": "2"}], chat, tokenizer)
+
+
+def test_prompts_of_both_kinds_in_one_table() -> None:
+    """A column that is a text in one row and messages in another holds JSON; its texts are what they say."""
+    chat = pp.ChatTemplate(CHATML)
+    alone = [chat.tokenize([pair], small_tokenizer(), mask="assistant+end").to_pylist()[0] for pair in PAIRS]
+    assert chat.tokenize(PAIRS, small_tokenizer(), mask="assistant+end").to_pylist() == alone
+    findings = chat.audit(PAIRS, tokenizer=small_tokenizer(), mask="assistant+end")
+    assert "unrenderable_row" not in findings["code"].to_pylist()

@@ -15,6 +15,7 @@ import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
 from promptpress._arrow.columns import LAYOUTS, is_text, without_views
 from promptpress._arrow.core_tables import column_names
+from promptpress._arrow.json_columns import is_json
 from promptpress._arrow.python_rows import ValueReading
 from promptpress._arrow.python_text import with_texts
 from promptpress._arrow.python_values import to_pylist
@@ -82,6 +83,14 @@ def _messages_of(value: Any, role: str) -> list[Any]:
         messages = []
     are_messages = messages and all(isinstance(each, dict) and ("role" in each or "from" in each) for each in messages)
     return messages if are_messages else [{"role": role, "content": value}]
+
+
+def _parts_of(rows: pa.Table, name: str) -> list[Any]:
+    """Return the prompts or the completions of rows."""
+    values: list[Any] = to_pylist(conversations_as_texts(rows, name).column(0))
+    if not is_json(rows.schema.field(name)):
+        return values
+    return [None if text is None else json.loads(text) for text in values]
 
 
 def _answered(conversation: Any, answer: str | None) -> str | None:
@@ -197,8 +206,7 @@ class ChatEngine(TemplateEngine):
             except (ValueError, TypeError, AttributeError):
                 out.append(None)
         if self.has_pairs(given.column_names):
-            prompts = to_pylist(conversations_as_texts(given, PAIR[0]).column(0))
-            for conversation, prompt in zip(out, prompts, strict=True):
+            for conversation, prompt in zip(out, _parts_of(given, PAIR[0]), strict=True):
                 for message in (conversation or [])[: 0 if conversation is None else len(_messages_of(prompt, "user"))]:
                     message["train"] = False
         return out
@@ -217,7 +225,7 @@ class ChatEngine(TemplateEngine):
         """Return rows whose prompts and completions are conversations; a row of which none can be made is an error."""
         if not self.has_pairs(rows.column_names):
             return rows
-        parts = [to_pylist(conversations_as_texts(rows, name).column(0)) for name in PAIR]
+        parts = [_parts_of(rows, name) for name in PAIR]
         texts: list[str | None] = []
         for row, (prompt, completion) in enumerate(zip(*parts, strict=True), first):
             texts.append(None)

@@ -224,7 +224,8 @@ class GrowingChats(Check):
 
     def add(self, batch: Batch) -> None:
         """Render the conversations up to each turn of the assistant."""
-        samples = pa.Table.from_batches([batch.samples]).select(self._engine.required_columns)
+        samples = pa.Table.from_batches([batch.samples])
+        samples = samples.select(self._engine.columns_read(samples.column_names))
         conversations = self._engine.conversations(samples) or []
         beginnings: list[list[dict[str, Any]]] = []
         rows: list[tuple[int, int | None, str]] = []

@@ -117,7 +117,10 @@ _OF_CALLS = ("tool_calls", "function_call")
 
 def _rows_with_arguments(samples: pa.RecordBatch, name: str) -> pa.Array:
     """Return the rows of a column of conversations that may have tool calls."""
-    column = samples.column(samples.schema.get_field_index(name))
+    index = samples.schema.get_field_index(name)
+    if index < 0:  # prompts and completions
+        return pa.array(range(samples.num_rows), pa.int64())
+    column = samples.column(index)
     column = column.storage if isinstance(column, pa.ExtensionArray) else column
     if is_text(column.type):
         return pc.indices_nonzero(pc.fill_null(pc.match_substring(column, "arguments"), False)).cast(pa.int64())

@@ -75,6 +75,8 @@ class Comparison:
     errors_equal: int = 0
     other_masks: int | None = None
     """Of the requests that differ, those whose token ids are equal; None if no tokens are compared."""
+    has_masks: bool = False
+    """True if it is compared which tokens are trained."""
     first: list[Difference] = field(default_factory=list)
     groups: dict[object, Group] = field(default_factory=dict)
     """Equal changes, each kind by a value that stands for it."""
@@ -117,6 +119,7 @@ def compare(a: PromptSource, b: PromptSource, *, limit: int, prompts: int, group
         out.different += len(rows)
         if types.is_struct(item.a.prompts.type):
             out.other_masks = (out.other_masks or 0) + _equal_ids(item, rows)
+            out.has_masks |= any(pc.struct_field(side.prompts, "trained").null_count < len(side) for side in item)
         if item.has_errors:
             mine, yours = item.failed
             neither, both = pc.sum(pc.and_(mine, yours)).as_py(), len(rows.filter(pc.and_(mine, yours).take(rows)))

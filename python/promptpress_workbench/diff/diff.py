@@ -75,8 +75,10 @@ def summary(comparison: Comparison) -> str:
     """Return the result of a comparison in one line."""
     different = comparison.different
     differs = "none differs" if not different else f"{different:,} differ{'s' * (different == 1)}"
-    if different and (masks := comparison.other_masks) is not None:
-        differs += f": {comparison.other_ids:,} in ids, {masks:,} in the mask alone"
+    if different and comparison.has_masks:
+        differs += f": {comparison.other_ids:,} in ids, {comparison.other_masks:,} in the mask alone"
+    elif comparison.other_masks is not None and not comparison.has_masks:
+        differs += " in ids; masks aren't compared (--mask)"
     out = f"{counted(comparison.compared, 'request')} compared, {differs}"
     for side, count in (("A", comparison.only_a), ("B", comparison.only_b)):
         out += f"; {count:,} only in {side}" if count else ""

@@ -64,15 +64,17 @@ def token_changes(a: Sequence[TokenCell], b: Sequence[TokenCell]) -> Iterator[To
                 text = _summary(signs[0][start + first : start + last])
                 location = _location(signs[0], start + first)
                 where = (start + first, start + last), (begin + first, begin + last)
-                yield TokenChange("mask", f"trained only in {side}: {text}, {location}", *where)
+                yield TokenChange("mask", f"{side}: {text}, {location}", *where)
         start, begin = block[1], block[3]
 
 
 def _only_in(mine: TokenCell, yours: TokenCell) -> str | None:
-    """Return the side that alone trains a token; None if both do or neither, or one doesn't say it."""
-    if mine.trained is None or yours.trained is None or mine.trained == yours.trained:
+    """Say which side alone trains a token, or another one in its place; None if neither does, or one doesn't say it."""
+    if mine.trained is None or yours.trained is None:
         return None
-    return "A" if mine.trained else "B"
+    if mine.trained != yours.trained:
+        return f"trained only in {'A' if mine.trained else 'B'}"
+    return None if mine.label == yours.label else f"another label in {'B' if mine.label is None else 'A'}"
 
 
 def _described(signs: tuple[list[_Sign], list[_Sign]], where: tuple[tuple[int, int], tuple[int, int]]) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from itertools import takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from promptpress import ChatTemplate
 from promptpress.engine import as_table
 from promptpress.engine.errors import did_you_mean, render_error
 from promptpress.typing import KeptColumns, TableLike
+
+if TYPE_CHECKING:
+    from promptpress import ChatTemplate  # it needs Jinja2
 
 _SIDES = ("chosen", "rejected")
 _COMPLETION = "completion"

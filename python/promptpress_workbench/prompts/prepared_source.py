@@ -28,6 +28,7 @@ MASKS = ("assistant_masks", "completion_mask", "loss_mask")
 
 ATTENTION = "attention_mask"
 _NOT_TRAINED = -100
+_LABELS_TYPE = pa.list_(pa.int64())
 _BATCH = 4096
 
 
@@ -47,13 +48,24 @@ def _holds(kind: pa.DataType, is_value: Any) -> bool:
 
 
 def token_column(
-    ids: pa.Array, trained: pa.Array | None, offsets: pa.Array | None = None, padded: pa.Array | None = None
+    ids: pa.Array,
+    trained: pa.Array | None,
+    offsets: pa.Array | None = None,
+    padded: pa.Array | None = None,
+    labels: pa.Array | None = None,
 ) -> pa.Array:
-    """Put lists of the tokens of requests into one column, by which requests are compared."""
+    """Put lists of the tokens of requests into one column, by which requests are compared.
+
+    `labels` has those of rows in which a label isn't the token's id, and is null for all others.
+    """
     ids = ids.cast(pa.list_(pa.int64()))
     nulls = pa.nulls(len(ids), pa.list_(pa.bool_()))
     columns = {IDS: ids, "trained": nulls if trained is None else trained}
-    columns |= {name: column for name, column in (("offsets", offsets), ("padded", padded)) if column is not None}
+    columns |= {
+        name: column
+        for name, column in (("offsets", offsets), ("padded", padded), (LABELS, labels))
+        if column is not None
+    }
     return pa.StructArray.from_arrays(list(columns.values()), list(columns), mask=ids.is_null())
 
 
@@ -101,6 +113,16 @@ class PreparedBatch:
     def _offsets(self) -> pa.Array:
         counts = pc.fill_null(pc.list_value_length(self.ids), 0).cast(pa.int32())
         return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(counts)])
+
+    @property
+    def other_labels(self) -> pa.Array | None:
+        """The labels of the rows in which one is that of another token, null for all others; None if there are none."""
+        if self.labels is None or not self.is_sound:
+            return None
+        labels, ids = self.labels.flatten(), self.ids.flatten()
+        is_other = pc.and_(pc.not_equal(labels, _NOT_TRAINED), pc.not_equal(labels, ids))
+        has_other = pc.greater(self._sums(self._flags(is_other)), 0)
+        return pc.if_else(has_other, self.labels, pa.scalar(None, self.labels.type)).cast(_LABELS_TYPE)
 
     def counts(self) -> tuple[pa.Array, pa.Array | None]:
         """Return the tokens of each row without padding, and how many of them are trained."""
@@ -191,12 +213,11 @@ class PreparedSource:
         if error is not None:
             return [Prompt(row, None, error=error)]
         (value,) = self._tokens(prepared).to_pylist()
-        labels = None if prepared.labels is None else prepared.labels[0].as_py()
-        return [self.request({**value, LABELS: labels}, row)]
+        return [self.request(value, row)]
 
     @staticmethod
     def _tokens(prepared: PreparedBatch) -> pa.Array:
-        return token_column(prepared.ids, prepared.trained, padded=prepared.padded)
+        return token_column(prepared.ids, prepared.trained, None, prepared.padded, prepared.other_labels)
 
     def request(self, value: Any, sample: int, label: Any = None, turn: int | None = None) -> Prompt:
         """Make a prompt of a text, or of tokens as `token_column` has them."""

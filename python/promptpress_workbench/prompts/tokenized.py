@@ -14,7 +14,7 @@ from promptpress.engine.tables import lazy_compute as pc
 from promptpress.engine.tokens import Encoder, LoadedTokenizer, TokenEngine, TokenSettings
 
 from promptpress_workbench.prompts.file_rows import ChosenSource
-from promptpress_workbench.prompts.prepared_source import IDS, PreparedSource, prompt_of_tokens, token_column
+from promptpress_workbench.prompts.prepared_source import IDS, LABELS, PreparedSource, prompt_of_tokens, token_column
 from promptpress_workbench.prompts.prompt import Prompt
 from promptpress_workbench.prompts.prompt_source import RequestBatch, RequestId
 from promptpress_workbench.prompts.rendered_source import RenderedSource
@@ -148,8 +148,15 @@ class TokenSource:
         source = self._source
         batches = source.token_requests() if isinstance(source, PreparedSource) else self._view.requests(source)
         for batch in batches:
-            ids, trained = (pc.struct_field(batch.prompts, name) for name in (IDS, "trained"))
-            yield replace(batch, prompts=token_column(ids, trained if self.has_mask else None))
+            ids, trained, *labels = (
+                pc.struct_field(batch.prompts, name)
+                for name in (IDS, "trained", LABELS)
+                if batch.prompts.type.get_field_index(name) >= 0
+            )
+            masks = (
+                {"trained": trained, "labels": labels[0] if labels else None} if self.has_mask else {"trained": None}
+            )
+            yield replace(batch, prompts=token_column(ids, **masks))
 
     def request(self, value: Any, sample: int, label: Any = None, turn: int | None = None) -> Prompt:
         if value is None:
