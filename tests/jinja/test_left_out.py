@@ -259,3 +259,13 @@ def test_a_column_of_system_texts() -> None:
     assert read.render(rows)["prompt"][0].as_py().startswith("Be brief.")
     assert read.last_run is not None
     assert read.last_run.left_out.num_rows == 0
+
+
+def test_a_content_that_is_a_dict() -> None:
+    parts = "{% for part in m.content if part.type == 'text' %}{{ part.text }}{% endfor %}"
+    chat = pp.ChatTemplate(f"{LOOP}<{{{{ m.role }}}}>{parts}{{% endfor %}}")
+    for _ in range(3):
+        chat.render([{"messages": [{"role": "user", "content": {"a": "x"}}]}] * 20)
+        assert chat.last_run is not None
+        counted = {row["code"]: row["rows"] for row in chat.last_run.left_out.to_pylist()}
+        assert counted["message_left_out"] == 20

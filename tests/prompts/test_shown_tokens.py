@@ -112,6 +112,7 @@ def prepared(**columns: Any) -> pa.Table:
         ({"assistant_masks": [[0, 1, 1], [0, 0]]}, ["<|im_start|> ⟦ 1 <|im_end|> ⟧", "<|im_start|> 2"]),
         ({"completion_mask": [[False, True, False], [False] * 2]}, ["<|im_start|> ⟦ 1 ⟧ <|im_end|>", "<|im_start|> 2"]),
         ({"loss_mask": [[0, 1, 0], [0, 0]]}, ["<|im_start|> ⟦ 1 ⟧ <|im_end|>", "<|im_start|> 2"]),
+        ({"loss_mask": [[0.0, 0.5, 0.0], [0.0, 0.0]]}, ["<|im_start|> ⟦ 1 ⟧ <|im_end|>", "<|im_start|> 2"]),
         ({"attention_mask": [[1, 1, 1], [1, 0]]}, ["<|im_start|> 1 <|im_end|>", "1 padding\n<|im_start|> 2"]),
         (
             {"labels": [[-100, 22, 1], [-100] * 2], "assistant_masks": [[1, 1, 0], [1, 1]]},
@@ -155,3 +156,9 @@ def test_statistics_of_prepared_data_sets(capsys: pytest.CaptureFixture[str]) ->
     pq.write_table(prepared(labels=[[-100, 22, 1], [1]]).slice(1), "set.parquet")
     figures = json.loads(out_of(capsys, "stats", "set.parquet", "--json"))
     assert [(kind["rows"], kind["first_rows"]) for kind in figures["errors"]] == [(1, [0])]
+
+
+def test_ids_beyond_all_vocabularies(capsys: pytest.CaptureFixture[str]) -> None:
+    pq.write_table(pa.table({"input_ids": pa.array([[0, 2**64 - 1]], pa.list_(pa.uint64()))}), "set.parquet")
+    assert main(["show", "set.parquet", "--tokenizer", "tokenizer.json"]) == 0
+    assert "(no token" in capsys.readouterr().out

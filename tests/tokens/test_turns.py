@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import random
 import warnings
@@ -302,3 +303,47 @@ def test_prompts_of_both_kinds_in_one_table() -> None:
     assert chat.tokenize(PAIRS, small_tokenizer(), mask="assistant+end").to_pylist() == alone
     findings = chat.audit(PAIRS, tokenizer=small_tokenizer(), mask="assistant+end")
     assert "unrenderable_row" not in findings["code"].to_pylist()
+
+
+def test_nulls_within_messages_stay() -> None:
+    """Python rows keep what they hold, however they become rows of turns or conversations."""
+    user, answer = (
+        {"role": role, "content": [{"type": "text", "text": role, "image": None}]} for role in ("user", "assistant")
+    )
+    call = {"id": None, "type": "function", "function": {"name": "f", "arguments": {"a": None}}}
+    written = "{{ m.content | tojson if m.content }}{{ m.tool_calls | tojson if m.tool_calls }}"
+    chat = pp.ChatTemplate("{% for m in messages %}<{{ m.role }}>" + written + "{% endfor %}")
+    alone = {"role": "assistant", "content": None, "tool_calls": [call]}
+    for messages in ([user, answer], [user, {**answer, "tool_calls": [call]}], [alone]):
+        (text,) = chat.render([{"messages": messages}])["prompt"].to_pylist()
+        assert "null" in text
+        assert chat.render([{"messages": messages}], turns="each")["prompt"].to_pylist() == [text]
+        if len(messages) == 2:
+            pair = {"prompt": messages[:1], "completion": messages[1:]}
+            assert chat.render([pair])["prompt"].to_pylist() == [text]
+
+
+UNTRAINED: list[Talk] = [
+    [{"role": "user", "content": "u"}],
+    [{"role": "assistant", "content": "a", "weight": 0}],
+]
+
+
+@pytest.mark.parametrize("messages", UNTRAINED)
+def test_a_table_without_a_trained_turn(messages: Talk) -> None:
+    with pytest.warns(UserWarning, match="no turn of an assistant"):
+        table = pp.ChatTemplate(CHATML).tokenize(
+            [{"messages": messages}], small_tokenizer(), mask="assistant", turns="each"
+        )
+    assert table.num_rows == 0
+
+
+def test_the_first_error_is_raised() -> None:
+    good = TALK[:2]
+    strict = pp.ChatTemplate(CHATML.replace("{{ m.content }}", "{{ m.content.strip() }}"))
+    bad = [TALK[0], {"role": "assistant"}]
+    for rows, row in (([good, None, bad], 1), ([good, bad, None], 1), ([bad, "[1]"], 0)):
+        texts = [messages if isinstance(messages, str) else json.dumps(messages) for messages in rows]
+        with pytest.raises(pp.RenderError) as caught:
+            strict.render([{"messages": text} for text in texts], turns="each")
+        assert caught.value.row == row

@@ -18,7 +18,6 @@ from promptpress._arrow.core_tables import column_names
 from promptpress._arrow.json_columns import is_json
 from promptpress._arrow.python_rows import ValueReading
 from promptpress._arrow.python_text import with_texts
-from promptpress._arrow.python_values import to_pylist
 from promptpress._arrow.take import take_rows
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.rendering import Part, Run
@@ -87,7 +86,7 @@ def _messages_of(value: Any, role: str) -> list[Any]:
 
 def _parts_of(rows: pa.Table, name: str) -> list[Any]:
     """Return the prompts or the completions of rows."""
-    values: list[Any] = to_pylist(conversations_as_texts(rows, name).column(0))
+    values: list[Any] = conversations_as_texts(rows, name).column(0).to_pylist()
     if not is_json(rows.schema.field(name)):
         return values
     return [None if text is None else json.loads(text) for text in values]
@@ -198,7 +197,7 @@ class ChatEngine(TemplateEngine):
         failed: FailedRows = {}
         given = rows
         rows = self._with_answers(self._with_conversations(rows, 0, failed), 0, failed)
-        for row, value in enumerate(to_pylist(conversations_as_texts(rows, self.column).column(0))):
+        for row, value in enumerate(conversations_as_texts(rows, self.column).column(0).to_pylist()):
             try:
                 if row in failed:
                     raise ValueError("the row has an error")
@@ -317,7 +316,7 @@ class ChatEngine(TemplateEngine):
             if failed is None:
                 raise error
             failed[first + row] = error
-        conversations = to_pylist(conversations_as_texts(rows, self.column).column(0))
+        conversations = conversations_as_texts(rows, self.column).column(0).to_pylist()
         answered = [_answered(*of_row) for of_row in zip(conversations, answers, strict=True)]
         column = pa.chunked_array([pa.array(answered, pa.large_string())])
         return rows.set_column(rows.column_names.index(self.column), self.column, column)

@@ -326,7 +326,7 @@ class _TokenRun(Run):
                 hidden = messages and stretches.hidden(texts, spans or [], messages, samples, errors)
                 trained = stretches.of_prompts(texts, spans or [], messages, hidden, errors)
         columns = encoded.rows.columns(
-            trained and stretches_array(trained),
+            None if trained is None else stretches_array(trained),
             settings.labels,
             settings.max_tokens,
             settings.truncation,

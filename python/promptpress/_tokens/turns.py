@@ -189,6 +189,11 @@ class _TurnsRun(Run):
 
     def _part(self, talks: list[Talk]) -> TurnsPart:
         """Return the rows of consecutive conversations."""
+        unreadable = [number for number, talk in enumerate(talks) if not talk.is_read]
+        if unreadable and not self._collects:
+            if talks_before := talks[: unreadable[0]]:
+                self._part(talks_before)  # one of them may have an error, which then comes first
+            self._unreadable(talks[unreadable[0]].row)
         first = self._samples_before
         silent = [first + talk.row for talk in talks if talk.is_read and not talk.turns]
         self.silent += len(silent)

@@ -58,7 +58,7 @@ def token_column(
 
     `labels` has those of rows in which a label isn't the token's id, and is null for all others.
     """
-    ids = ids.cast(pa.list_(pa.int64()))
+    ids = ids.cast(pa.list_(pa.int64()), safe=False)  # a number beyond is an unknown id all the same
     nulls = pa.nulls(len(ids), pa.list_(pa.bool_()))
     columns = {IDS: ids, "trained": nulls if trained is None else trained}
     columns |= {
@@ -77,10 +77,11 @@ class PreparedBatch:
             index = batch.schema.get_field_index(name)
             if index >= 0 and is_json(batch.schema.field(index)):
                 texts: list[Any] = batch.column(index).to_pylist()
-                return pa.array([_numbers(text) for text in texts], pa.list_(pa.int64()))
+                return pa.array([_numbers(text, are_flags=name in MASKS) for text in texts], pa.list_(pa.int64()))
             kind = None if index < 0 else batch.schema.field(index).type
-            is_flags = kind is not None and _holds(kind, lambda of: types.is_integer(of) or types.is_boolean(of))
-            return _as_list(batch.column(index)) if is_flags else None
+            takes = [types.is_integer, types.is_boolean, *([types.is_floating] if name in MASKS else [])]
+            are_numbers = kind is not None and _holds(kind, lambda of: any(is_kind(of) for is_kind in takes))
+            return _as_list(batch.column(index)) if are_numbers else None
 
         ids = column(ids_column)
         assert ids is not None  # as in `prepared_column`
@@ -139,14 +140,16 @@ class PreparedBatch:
         return pc.subtract(sums[1:], sums[:-1])
 
 
-def _numbers(text: str | None) -> list[int] | None:
-    """Return the numbers or flags of a list as JSON; None for another value."""
+def _numbers(text: str | None, *, are_flags: bool) -> list[int] | None:
+    """Return the numbers of a list as JSON, or its flags, which may be fractions; None for another value."""
     try:
         values = json.loads(text or "null")
     except (ValueError, RecursionError):  # the file's values are as they stand there
         return None
-    is_list = isinstance(values, list) and all(isinstance(value, int) for value in values)
-    return [int(value) for value in values] if is_list else None
+    kinds = (int, float) if are_flags else int
+    if not isinstance(values, list) or not all(isinstance(value, kinds) for value in values):
+        return None
+    return [int(value != 0) if are_flags else int(value) for value in values]
 
 
 def _as_list(column: pa.Array) -> pa.Array:

@@ -12,7 +12,7 @@ from promptpress._jinja.chat.conversations import REASONING
 from promptpress._jinja.traced_values import COMPUTED, Origin, Piece
 
 _OF_MESSAGE = re.compile(
-    r"(?P<content>content(?:\[\d+\])?)(?:\.text)?$"
+    r"(?P<content>content(?:\[\d+\](?=(?:\.text)?$)|(?=$|\.)))"
     r"|(?P<arguments>(?:tool_calls\[\d+\]|function_call)(?:\.function)?\.arguments)(?![^.\[])"
     r"|(?P<call>tool_calls\[\d+\]|function_call)(?!\.(?:id|type)$)"
     r"|(?P<reasoning>reasoning_content|reasoning|thinking)(?![^.\[])"
