@@ -190,7 +190,7 @@ codes! {
     RefusedFinding = "refused_finding",
     /// A Jinja template, or its engine, raises for a row.
     TemplateRaised = "template_raised",
-    /// A chat template leaves out what an assistant says, which is to be trained.
+    /// A chat template leaves out what no prompt may lack: what an assistant says and is trained, or what `refuse=` names.
     LeftOut = "left_out",
     /// A longer conversation changes the tokens of the shorter one.
     HistoryRewritten = "history_rewritten",
