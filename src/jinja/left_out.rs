@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::column::Column;
-use super::gaps::Gaps;
+use super::gaps::{Gaps, Written};
 use super::origins::{Marks, addresses, is_within};
 use super::program::Program;
 use super::text::{self, Ends};
@@ -103,6 +103,27 @@ impl<'p> Seen<'p> {
     pub(super) fn new(programs: &'p [Option<&'p Program>]) -> Self {
         Self { programs, gaps: None, written: Vec::new(), perhaps: Vec::new(), left_out: Vec::new() }
     }
+
+    /// Note the parts that an expression has written.
+    fn note(&mut self, gaps: &Gaps, written: &Written, value: Value, columns: &[&Column], row: usize) {
+        for part in &written.surely {
+            self.written[*part as usize] = true;
+        }
+        match written.perhaps[..] {
+            [] => return,
+            [part] if written.is_single => return self.written[part as usize] = true,
+            _ => {}
+        }
+        let owner = match value {
+            Value::Str(text) => gaps.owner(text, columns, row),
+            _ => None,
+        };
+        match owner {
+            Some(Owner::Part(part)) => self.written[part as usize] = true,
+            Some(Owner::Nobody) => {}
+            None => written.perhaps.iter().for_each(|part| self.perhaps[*part as usize] = true),
+        }
+    }
 }
 
 /// Return true if no way of a program writes a part that it may leave out, so that its rows needn't be evaluated.
@@ -124,6 +145,7 @@ impl Marks for Seen<'_> {
         }
     }
 
+    #[inline]
     fn literal(&mut self, start: usize, end: usize) {
         let Some(gaps) = self.gaps.filter(|gaps| !gaps.literals.is_empty()) else { return };
         let first = gaps.literals.partition_point(|(range, _)| range.end <= start);
@@ -132,25 +154,13 @@ impl Marks for Seen<'_> {
         }
     }
 
+    #[inline]
     fn value(&mut self, node: u32, value: Value, bytes: usize, columns: &[&Column], row: usize) {
-        let Some(gaps) = self.gaps else { return };
-        let Some(written) = gaps.written[node as usize].as_ref().filter(|_| bytes > 0) else { return };
-        for part in &written.surely {
-            self.written[*part as usize] = true;
-        }
-        match written.perhaps[..] {
-            [] => return,
-            [part] if written.is_single => return self.written[part as usize] = true,
-            _ => {}
-        }
-        let owner = match value {
-            Value::Str(text) => gaps.owner(text, columns, row),
-            _ => None,
-        };
-        match owner {
-            Some(Owner::Part(part)) => self.written[part as usize] = true,
-            Some(Owner::Nobody) => {}
-            None => written.perhaps.iter().for_each(|part| self.perhaps[*part as usize] = true),
+        if let Some(gaps) = self.gaps
+            && let Some(written) = &gaps.written[node as usize]
+            && bytes > 0
+        {
+            self.note(gaps, written, value, columns, row);
         }
     }
 
