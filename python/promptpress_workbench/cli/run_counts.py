@@ -30,7 +30,7 @@ AnyRenderer: TypeAlias = (
 _Batch = TypeVar("_Batch")
 _MAX_REASONS = 5
 _COMPARED = "the first of its shape"  # Jinja2 renders it, so that a program for the shape can be compared
-_MAX_COMPARED = 10  # more such rows count as those that no program renders
+_MAX_COMPARED = 100  # more such rows are worth a line
 _MIN_ROWS_OF_A_RATE = 10_000  # with fewer rows, a rate measures the opening and closing of files
 
 
