@@ -1,6 +1,6 @@
 //! Arguments of a template that columns hold, a value a row, as parts of the rows' skeletons.
 //!
-//! What can't be read here is left to Python, which reads the row anew or says what is wrong with it.
+//! Python reads anew what can't be read here, or says what is wrong with it.
 
 use arrow_array::ArrayRef;
 

@@ -230,8 +230,8 @@ impl Ways<'_> {
                 | O::ToJson
                 | O::TextOfJson
                 | O::JsonString
-                | O::FromJson => self.surely(operands[0]).to_vec(),
-                O::LowerCase
+                | O::FromJson
+                | O::LowerCase
                 | O::UpperCase
                 | O::TitleCase
                 | O::Capitalize

@@ -57,6 +57,9 @@ def _without_nulls(value: Any) -> Any:
 PROMPT_COLUMN = "prompt"
 """The name that `Renderer` gives the column, where no other is given."""
 
+PAIR = ("prompt", "completion")
+"""The columns of a conversation in two parts, of which the second one is trained."""
+
 
 def column_of_prompts(schema: pa.Schema, name: str = PROMPT_COLUMN) -> int:
     """Find the column of prompts; refuse one that holds none, of which nothing could be shown or measured."""

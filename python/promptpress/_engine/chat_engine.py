@@ -18,6 +18,7 @@ from promptpress._arrow.core_tables import column_names
 from promptpress._arrow.json_columns import is_json
 from promptpress._arrow.python_rows import ValueReading
 from promptpress._arrow.python_text import with_texts
+from promptpress._arrow.python_values import PAIR
 from promptpress._arrow.take import take_rows
 from promptpress._engine.options import RenderOptions
 from promptpress._engine.rendering import Part, Run
@@ -66,10 +67,6 @@ def answer_texts(rows: pa.Table, column: str, first: int = 0) -> pa.ChunkedArray
     if not is_text(texts.type):
         texts = pa.chunked_array(_core.field_texts(answers), pa.large_string())
     return pc.if_else(rows.column(column).is_valid(), without_views(texts), None)
-
-
-PAIR = ("prompt", "completion")
-"""The columns of a conversation in two parts, of which the second one is trained."""
 
 
 def _messages_of(value: Any, role: str) -> list[Any]:

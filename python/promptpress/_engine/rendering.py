@@ -88,7 +88,7 @@ class Run(ABC):
         self.errors = RowErrors()
         """The samples that couldn't be rendered, if the run goes on after them."""
         self.lacking = LeftOut()
-        """What a chat template has left out, by the numbers of samples in the run."""
+        """The parts that a chat template has left out, by the numbers of samples in the run."""
 
     @property
     def writes_json(self) -> bool:

@@ -7,6 +7,7 @@ from promptpress._arrow.json_columns import holds_json, is_json, json_texts, nam
 from promptpress._arrow.python_rows import EXACT, OF_HARNESS, ValueReading
 from promptpress._arrow.python_text import core_writes, json_on_one_line, with_texts
 from promptpress._arrow.python_values import (
+    PAIR,
     PROMPT_COLUMN,
     column_of_prompts,
     rows_of,
@@ -20,6 +21,7 @@ from promptpress._jinja.chat.arguments import argument_texts, checked_columns
 __all__ = [
     "EXACT",
     "OF_HARNESS",
+    "PAIR",
     "PROMPT_COLUMN",
     "ValueReading",
     "argument_texts",

@@ -159,7 +159,7 @@ class Subject:
     """The codes of the findings that are looked for."""
 
     lacking: LeftOut = field(default_factory=LeftOut, init=False)
-    """What a chat template has left out of the requests so far."""
+    """The parts that a chat template has left out of the requests so far."""
 
     is_json: bool = field(default=False, init=False)
     """True if requests are messages written as JSON."""

@@ -18,7 +18,7 @@ from promptpress import DataError
 from promptpress.engine import PromptColumn, RenderOptions, engine_of
 from promptpress.engine.configs import STDIN
 from promptpress.engine.errors import UsageError, did_you_mean
-from promptpress.engine.tables import PROMPT_COLUMN, column_of_prompts, is_json, is_text
+from promptpress.engine.tables import PAIR, PROMPT_COLUMN, column_of_prompts, is_json, is_text
 
 from promptpress_workbench.cli.configurations import (
     MISSING_CONFIG,
@@ -56,9 +56,6 @@ NO_AUDIT = (
     "an audit is of a configuration or a template: prompts that are there already don't say how they were made; "
     "--chat-template FOLDER audits the chats that it makes of them"
 )
-
-PAIR = ("prompt", "completion")
-"""The columns of conversations in two parts."""
 
 NEEDS_TOKENIZER = "holds token ids; --tokenizer FILE|NAME names the tokenizer that shows them as text"
 

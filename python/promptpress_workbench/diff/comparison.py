@@ -74,7 +74,7 @@ class Comparison:
     """The requests that neither side can render, for different reasons."""
     errors_equal: int = 0
     other_masks: int | None = None
-    """Of the requests that differ, those whose token ids are equal; None if no tokens are compared."""
+    """The requests that differ and have equal token ids; None if no tokens are compared."""
     has_masks: bool = False
     """True if it is compared which tokens are trained."""
     first: list[Difference] = field(default_factory=list)

@@ -74,7 +74,7 @@ class Location:
     b: Piece | None = None
     only_in: Literal["A", "B"] | None = None
     tokens: TokenChange | None = None
-    """What differs where tokens are compared."""
+    """The difference, if tokens are compared."""
 
 
 def aligned(a: Sequence[PromptMessage], b: Sequence[PromptMessage]) -> list[Numbers]:

@@ -230,10 +230,8 @@ class PreparedSource:
 
     def requests(self) -> Iterator[RequestBatch]:
         """Yield the texts of all rows, as the library decodes them."""
-        first = 0
-        for batch in self.rows.batches():
+        for first, batch in self._batches():
             yield from self.texts_of(batch, first)
-            first += batch.num_rows
 
     def texts_of(self, batch: pa.RecordBatch, first: int) -> Iterator[RequestBatch]:
         """Yield the texts of a batch of rows, of which the first has a number."""
@@ -249,9 +247,14 @@ class PreparedSource:
 
     def token_requests(self) -> Iterator[RequestBatch]:
         """Yield the tokens of all rows as `token_column` has them."""
+        for first, batch in self._batches():
+            yield from self._tokens_of(batch, first)
+
+    def _batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Yield the batches of all rows, each after the number of its first row."""
         first = 0
         for batch in self.rows.batches():
-            yield from self._tokens_of(batch, first)
+            yield first, batch
             first += batch.num_rows
 
     def _tokens_of(self, batch: pa.RecordBatch, first: int) -> Iterator[RequestBatch]:

@@ -148,7 +148,7 @@ class Prompt:
     values: tuple[tuple[str, Any], ...] = ()
     """The row's values in the columns that are rendered, if there is no request."""
     left_out: tuple[str, ...] = ()
-    """What a chat template has left out of the request, in words."""
+    """The parts that a chat template has left out of the request, in words."""
     cells: tuple[tuple[TokenCell, ...], ...] = ()
     """The tokens of each of its `texts`; nothing if there is no tokenizer."""
 

@@ -68,7 +68,7 @@ _ONLY = {"call id": "Xid", "name": "Xname", "tool result": "Xresult", "function 
 _OPTIONAL = ("Xid", "Xname")
 """Marks whose loss is no mistake."""
 _ODDITIES = {"None": "beside the word None", "{'": "as Python prints it", '\\"key': "encoded as JSON twice"}
-"""What else a text shows where it holds one of these."""
+"""Texts that say more of a value, and the words for them."""
 _CODES = {"tool_calls": "tool_call_left_out", "reasoning_content": "reasoning_left_out", "tools": "tools_left_out"}
 _KNOWN_ROLES = ("system", "user", "assistant", "tool")
 _MARK = re.compile(r"X[a-z]+\d*")

@@ -297,7 +297,7 @@ class Sources:
     ) -> None:
         self._answer = answer
         self.tokens = tokens
-        """What gives prompts their tokens; None without a tokenizer."""
+        """The view that gives prompts their tokens; None without a tokenizer."""
         self.ids_column = ids_column
         self.shows_ids = shows_ids
         self._rows = StoredRows(store)
