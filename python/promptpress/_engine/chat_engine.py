@@ -247,6 +247,7 @@ class ChatEngine(TemplateEngine):
         table = pa.Table.from_arrays([*columns, given], schema=schema)
         # These conversations have their answers and the other names of roles already.
         engine = self._changed(self._without_names, None)
+        engine.refused = None
         parts: list[Any] = list(engine.begin(RenderOptions(errors="column"), None).parts(table, 0))
         return [text for part in parts for text in part.prompts.to_pylist()]
 

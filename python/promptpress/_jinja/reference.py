@@ -10,6 +10,7 @@ from jinja2 import nodes
 from jinja2.exceptions import TemplateSyntaxError
 
 from promptpress._errors.errors import render_error, template_error
+from promptpress._jinja.loop_memory import MEMORY, remember_loops
 from promptpress._jinja.sandbox.bounded import BoundedEnvironment
 from promptpress._jinja.sandbox.bounds import BUDGET, COMPILE_STEPS, LimitExceededError
 from promptpress._jinja.sandbox.environments import environment
@@ -44,7 +45,7 @@ class Reference:
     The arguments are those of `environment`, and values that stand among what it has of its own.
     """
 
-    __slots__ = ("_code", "_template", "_traced", "_tree", "environment", "source", "undeclared")
+    __slots__ = ("_code", "_remembering", "_template", "_traced", "_tree", "environment", "source", "undeclared")
 
     def __init__(
         self,
@@ -61,6 +62,7 @@ class Reference:
         self.environment.globals.update(constants or {})
         self._tree: nodes.Template | None = None
         self._traced: Template | None = None
+        self._remembering: list[Template | None] = []
         BUDGET.start(steps=COMPILE_STEPS)
         try:
             tree = self.environment.parse(source)
@@ -79,6 +81,16 @@ class Reference:
             # Parsed again, because generating code changes a tree; most templates of few rows never need it.
             self._tree = self.environment.parse(self.source)
         return self._tree
+
+    @property
+    def remembering(self) -> Template | None:
+        """A template whose values have origins, and whose loops use the memory that it is given; None if none can."""
+        if not self._remembering:
+            self._remembering.append(None)
+            tree = self.environment.parse(self.source)
+            if MEMORY not in self.source and remember_loops(tree):
+                self._remembering[0] = traced_template(self.environment, self.environment.compile(tree))
+        return self._remembering[0]
 
     def render(self, names: Mapping[str, Any]) -> str:
         """Render one row."""

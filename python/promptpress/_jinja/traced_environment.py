@@ -15,7 +15,8 @@ from inspect import signature, unwrap
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from jinja2.runtime import BlockReference, Macro, markup_join
+from jinja2.runtime import BlockReference, LoopContext, Macro, markup_join
+from jinja2.utils import Namespace
 from markupsafe import Markup, escape
 
 from promptpress._jinja.sandbox.bounds import charge, charge_text, weigh
@@ -120,10 +121,14 @@ _PASSING = frozenset(
 """Filters that return their values, or parts of them, as they are."""
 
 
+_OF_DICTS = frozenset(dir(dict))
+_OF_LOOPS = frozenset({"index", "index0", "revindex", "revindex0", "first", "last", "length", "depth", "depth0"})
+
+
 def tracing(environment: Any) -> Any:
     """Return an environment like another one, whose templates pass origins on."""
     engine = environment.overlay()
-    real_call, real_binop = engine.call, engine.call_binop
+    real_call, real_binop, real_getattr = engine.call, engine.call_binop, engine.getattr
 
     def call(context: Any, function: Any, *args: Any, **kwargs: Any) -> Any:
         # The sandbox wraps `format` of texts.
@@ -139,6 +144,8 @@ def tracing(environment: Any) -> Any:
         return _with_origin(real_call(context, function, *args, **kwargs), owner, args, tuple(kwargs.values()))
 
     def call_binop(context: Any, operator: str, left: Any, right: Any) -> Any:
+        if type(left) is type(right) is int:
+            return real_binop(context, operator, left, right)
         if operator == "%" and isinstance(left, str) and (isinstance(left, TracedText) or holds_data(right)):
             real_binop(context, operator, plain(left), plain(right))  # counts the text, or raises
             return formatted(left, right)
@@ -163,7 +170,21 @@ def tracing(environment: Any) -> Any:
         environment.printable(value)
         return _soft(value) if is_traced(value) or type(value) in (dict, list, tuple) else value
 
+    def attribute(value: Any, name: str) -> Any:
+        # Most attributes are keys of messages, and fields of namespaces: nothing that a sandbox has to look at.
+        kind = type(value)
+        if kind is dict and name not in _OF_DICTS:
+            return value[name] if name in value else environment.undefined(obj=value, name=name)
+        if kind is LoopContext and name in _OF_LOOPS:
+            return getattr(value, name)
+        if issubclass(kind, Namespace) and not name.startswith("_"):
+            field = getattr(value, name, None)
+            if type(field) in (bool, int) or is_traced(field):
+                return field
+        return real_getattr(value, name)
+
     engine.call, engine.call_binop, engine.concat, engine.joined = call, call_binop, concat, joined_texts
+    engine.getattr = attribute
     engine.finalize = printable
     engine.filters = LazyWrappers(environment.filters, partial(_filter, environment))
     engine.tests = LazyWrappers(environment.tests, _test)
@@ -243,6 +264,8 @@ def _filter(environment: Any, name: str, function: Callable[..., Any]) -> Callab
     """Wrap a filter so that its text has origins."""
     if name in _PASSING:
         return function
+    if name in ("length", "count"):
+        return lambda value: function(value) if type(value) in (dict, list) else _with_origin(function(value), value)
     skipped = 1 if getattr(function, "jinja_pass_arg", None) is not None else 0
 
     @wraps(function)

@@ -9,6 +9,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -382,9 +383,10 @@ def scalar(value: Any) -> Any:
 
 def origins_in(*values: Any) -> Iterator[Origin]:
     """Yield the origins of all data in values; a list or dict that is there several times is searched once."""
-    todo, seen = [values], {0}
+    # The first origin is found without a look at all the rest.
+    todo, seen = [iter(values)], set()
     while todo:
-        for value in todo.pop():
+        for value in todo[-1]:
             if type(value) in _TEXTS:
                 yield from (origin for _, origin in value.ends if origin is not None)
             elif type(value) in _SCALARS:
@@ -392,7 +394,10 @@ def origins_in(*values: Any) -> Iterator[Origin]:
             elif type(value) in (dict, list, tuple) and id(value) not in seen:
                 seen.add(id(value))
                 charge(1)
-                todo.append((*value, *value.values()) if type(value) is dict else value)
+                todo.append(chain(value, value.values()) if type(value) is dict else iter(value))
+                break
+        else:
+            todo.pop()
 
 
 def is_traced(value: Any) -> bool:

@@ -19,8 +19,8 @@ _FIXED, _SO_FAR, _LATER = range(3)
 """Levels of values, which depend on arguments and the first message, on the turns so far, or on later turns."""
 _UNKNOWN, _TRUE, _FALSE = object(), frozenset({1}), frozenset[int]()
 """Values that aren't known, and values of which only the truth is known."""
-_FUNCTIONS = frozenset({"range", "dict", "strftime_now", "raise_exception"})
-_METHODS = frozenset({*dir(str), "get", "items", "keys", "values", "count", "index"})
+PURE_FUNCTIONS = frozenset({"range", "dict", "strftime_now", "raise_exception"})
+PURE_METHODS = frozenset({*dir(str), "get", "items", "keys", "values", "count", "index"})
 """Methods that change nothing."""
 _AHEAD = frozenset({"last", "length", "revindex", "revindex0", "nextitem"})
 """Attributes of `loop` that show what comes after the present item."""
@@ -260,7 +260,7 @@ class _Proof:
     def _call(self, node: nodes.Call) -> _Value:
         callee = node.node
         given = _joined(map(self._value, [part for part in node.iter_child_nodes() if part is not callee]))
-        if isinstance(callee, nodes.Getattr) and callee.attr in _METHODS:
+        if isinstance(callee, nodes.Getattr) and callee.attr in PURE_METHODS:
             return _joined((self._value(callee.node), given))
         function = self._value(callee)
         name = callee.name if isinstance(callee, nodes.Name) else getattr(callee, "attr", "?")
@@ -271,7 +271,7 @@ class _Proof:
             for pair in node.kwargs:
                 self._set((id(node), pair.key), self._value(pair.value).under(self._control))
             return _Value(kind="namespace", ref=id(node))
-        if name not in _FUNCTIONS:
+        if name not in PURE_FUNCTIONS:
             raise _UnprovenError(f"line {node.lineno}: the call of {name} isn't followed")
         return _Value(content="") if name == "raise_exception" else given
 

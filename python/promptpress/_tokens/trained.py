@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -120,6 +120,7 @@ class TrainedStretches:
         *,
         rows: Sequence[int] | None = None,
         numbers: Sequence[int] | None = None,
+        with_last: Callable[[int, dict[str, Any]], str | None] = lambda *_: None,
     ) -> list[dict[int, Span]]:
         """Return the places of the messages that origins don't show, by the messages' numbers.
 
@@ -133,6 +134,7 @@ class TrainedStretches:
             errors: Takes the errors, keyed by the numbers of the prompts.
             rows: The sample of each prompt; None: each has its own.
             numbers: The only message of each prompt whose place is asked for; None: all of them.
+            with_last: Returns the text of a prompt with another last message, if that is known already.
 
         """
         rows = range(len(texts)) if rows is None else rows
@@ -151,8 +153,16 @@ class TrainedStretches:
             chats: Any = self._engine  # others have no conversations
             return chats.texts_of(samples, [rows[row] for row, _ in requests], conversations) if requests else []
 
-        marked = texts_of(wanted, [marked_conversation(talks[row], number) for row, number in wanted])
-        for (row, number), text in zip(wanted, marked, strict=True):
+        marked: dict[Request, str | None] = {}
+        for row, number in wanted if numbers is not None else ():
+            text = with_last(row, marked_conversation(talks[row][number:], 0)[0])
+            if text is not None:
+                marked[row, number] = text
+        rest = [request for request in wanted if request not in marked]
+        of_rest = texts_of(rest, [marked_conversation(talks[row], number) for row, number in rest])
+        marked |= zip(rest, of_rest, strict=True)
+        for row, number in wanted:
+            text = marked[row, number]
             try:
                 stretch = place_of_turn(texts[row] or "", text, number, talks[row][number])
             except UnknownOriginError as error:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from promptpress._jinja.chat.beginnings import Beginning
 from promptpress._jinja.chat.conversations import json_texts
 from promptpress._tokens.masks import ASSISTANTS, Span, is_trained
 from promptpress._tokens.trained import Messages
@@ -81,6 +82,8 @@ class RenderedTurns(NamedTuple):
 
     def last_spans(self, row: int, number: int) -> list[dict[str, Any]]:
         """Return the spans at the end of a text that begin after those of all messages but one."""
+        if isinstance(self.spans[row], Beginning):
+            return self.spans[row].last_spans(number)
         spans = self.spans[row].values
         count = _LAST_SPANS
         while spans is not None:

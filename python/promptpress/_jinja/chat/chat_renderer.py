@@ -125,7 +125,7 @@ class ChatRenderer:
         names = {"messages": messages, **self.settings.traced_names(containers, arguments)}
         with known_containers(containers):
             parts = pieces(self._continued(messages, lambda: joined(self.reference.parts(names))))
-        return pieces(joined([(text, origin and _of_value(origin, columns)) for text, origin in parts]))
+        return pieces(joined([(text, origin and of_value(origin, columns)) for text, origin in parts]))
 
     def _continued(self, messages: list[Any], render: Callable[[], str]) -> str:
         """Render messages; if the last one is continued, cut the text where it ends."""
@@ -328,6 +328,16 @@ class ChatRenderer:
                 raise refused(error, name, part.row(number), column, is_named=is_named) from error
         return arguments if not arguments else plain(arguments)
 
+    def arguments_of(self, table: pa.Table, column: str) -> dict[str, Any] | None:
+        """Return the arguments of a table's only row; None if there are columns that the template would ignore."""
+        others = [name for name in table.column_names if name != column]
+        if self.unread_columns(table.column_names, column):
+            return None
+        columns = self.argument_columns(others)
+        (rows,) = conversation_rows(table, column, 0, columns)
+        given = rows.row_arguments([0])[0] if columns else {}
+        return self._arguments(_Part(rows, 0, pa.nulls(0), [], None, []), 0, given)
+
     def _text_of_row(self, part: _Part, number: int, row_values: tuple[Any, RowArguments]) -> str:
         (value, given), row, column = row_values, part.row(number), part.rows.column
         try:
@@ -413,11 +423,11 @@ def _values(rows: ConversationRows, numbers: list[int]) -> list[tuple[Any, RowAr
 
 def _of_column(origins: Iterable[Origin], rows: ConversationRows) -> list[Origin]:
     """Return the origins of a shape's values in the columns of rows."""
-    of_rows = (_of_value(origin, rows.arguments) for origin in origins)
+    of_rows = (of_value(origin, rows.arguments) for origin in origins)
     return [origin._replace(column=rows.column) if origin.source == "field" else origin for origin in of_rows]
 
 
-def _of_value(origin: Origin, columns: Mapping[str, str]) -> Origin:
+def of_value(origin: Origin, columns: Mapping[str, str]) -> Origin:
     """Return the origin of the whole value that a part belongs to, however the row was rendered.
 
     `columns` are those of arguments, whose origins have the argument's name in the place of the column.

@@ -123,7 +123,7 @@ def lacking_parts(messages: list[Any], arguments: Mapping[str, Any], pieces: Ite
         return []
     covered = {(origin.message, origin.path or "") for origin in written}
     return [
-        part for part, _ in parts_with_texts(messages, arguments) if not any(_covers(where, part) for where in covered)
+        part for part, _ in parts_with_texts(messages, arguments) if not any(covers(where, part) for where in covered)
     ]
 
 
@@ -140,7 +140,7 @@ def has_all_parts(messages: list[Any], arguments: Mapping[str, Any], text: str, 
     return all(data.count(json.dumps(of_part, ensure_ascii=False)[1:-1]) == 1 for _, of_part in parts)
 
 
-def _covers(where: tuple[int | None, str], part: Part) -> bool:
+def covers(where: tuple[int | None, str], part: Part) -> bool:
     """Return true if a value at some place belongs to a part, or holds it."""
     message, path = where
     if message != part.message:

@@ -14,6 +14,7 @@ from jinja2.lexer import TokenStream
 from jinja2.optimizer import Optimizer
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
+from promptpress._jinja.loop_memory import writes_remembered
 from promptpress._jinja.sandbox.bounds import (
     MAX_INT_BITS,
     charge,
@@ -91,6 +92,10 @@ class _BoundedCode(CodeGenerator):
         environment: Any = self.environment
         names = {name for action, name in frame.symbols.loads.values() if action == VAR_LOAD_RESOLVE}
         environment.undeclared |= names - environment.globals.keys()
+
+    def visit_If(self, node: nodes.If, frame: Frame) -> None:  # noqa: N802
+        if not writes_remembered(self, node, frame):
+            super().visit_If(node, frame)
 
     @optimizeconst
     def visit_Add(self, node: nodes.BinExpr, frame: Frame) -> None:  # noqa: N802
