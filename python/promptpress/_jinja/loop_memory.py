@@ -43,9 +43,13 @@ class _NotFollowedError(Exception):
 
 
 class Keys(NamedTuple):
-    """The expressions on which the text of a loop's body depends, and the fields of namespaces that it sets."""
+    """The expressions on which the text of a loop's body may depend, and the fields of namespaces that it may set.
+
+    The body tells which of the expressions it reads, but for the last ones, which `always` counts from.
+    """
 
     expressions: list[nodes.Expr]
+    always: int
     fields: list[tuple[str, str]]
 
 
@@ -67,7 +71,7 @@ def remember_loops(tree: nodes.Template) -> bool:
         loop.body = [remembered]
         found += 1
     # A name that is read around a loop isn't looked up in each of its turns.
-    tree.body.insert(0, nodes.ExprStmt(nodes.Name(MEMORY, "load"), lineno=1))
+    tree.body[:0] = [nodes.ExprStmt(nodes.Name(name, "load"), lineno=1) for name in (MEMORY, _TEXT)]
     tree.set_environment(tree.environment)
     return found > 0
 
@@ -96,39 +100,61 @@ def writes_remembered(code: Any, node: nodes.If, frame: Any) -> bool:
     if "remembered" not in vars(node):
         return False
     number, target, keys = vars(node)["remembered"]
-    inner = frame.soft()
 
     def ref(name: str) -> str:
         return str(frame.symbols.ref(name))
 
-    memory, values = ref(MEMORY), [code.temporary_identifier() for _ in keys.expressions]
-    for value, expression in zip(values, keys.expressions, strict=True):
-        is_truth = _is_truth(expression)
-        code.writeline("try:", node)
+    memory, found, value = ref(MEMORY), code.temporary_identifier(), code.temporary_identifier()
+    of_key = frame.soft()
+    vars(of_key)["is_key"] = True
+
+    def block(line: str, *lines: str) -> None:
+        code.writeline(line)
         code.indent()
-        code.writeline(f"{value} = " if is_truth else f"{value} = {memory}.key(")
-        code.visit(expression, inner)
+        for each in lines:
+            code.writeline(each)
+
+    def write_value(expression: nodes.Expr) -> None:
+        is_truth = _is_truth(expression)
+        block("try:", f"{value} = " if is_truth else f"{value} = {memory}.key(")
+        code.visit(expression, of_key)
         code.write("" if is_truth else ")")
         code.outdent()
-        code.writeline("except Exception:")  # the body raises it too, if it comes to this expression
-        code.indent()
-        code.writeline(f"{value} = {memory}")
+        block("except Exception:", f"{value} = {memory}")  # the body raises it too, if it comes to this expression
+        code.outdent()
+
+    key = f"({number}, id({ref(target)}), {ref('loop')}.index0)"
+    code.writeline(f"{found} = {memory}.texts.get({key})", node)
+    if keys.expressions:
+        block(f"while {found}.__class__ is list:")
+        for index, expression in enumerate(keys.expressions):
+            block(f"{'elif' if index else 'if'} {found}[0] == {index}:")
+            write_value(expression)
+            code.outdent()
+        code.writeline(f"{found} = {found}[1].get({value})")
         code.outdent()
     fields = "".join(f"({ref(name)}, {field!r}), " for name, field in keys.fields)
-    found, key = code.temporary_identifier(), code.temporary_identifier()
-    code.writeline(f"{key} = ({number}, id({ref(target)}), {ref('loop')}.index0, {''.join(f'{v}, ' for v in values)})")
-    code.writeline(f"{found} = {memory}.texts.get({key})")
-    code.writeline(f"if {found} is None:")
-    code.indent()
-    code.blockvisit(node.body, inner)
+    block(f"if {found} is None:", f"{memory}.seen.clear()")
+    for index, expression in enumerate(keys.expressions[keys.always :], keys.always):
+        write_value(expression)
+        code.writeline(f"{memory}.seen[{index}] = {value}")
+    code.blockvisit(node.body, frame.soft())
     code.writeline(f"{found} = {memory}.remember({ref(target)}, {key}, {ref(_TEXT)}, ({fields}))")
     code.outdent()
     if fields:
-        code.writeline("else:")
-        code.indent()
-        code.writeline(f"{memory}.restore({found}, ({fields}))")
+        block("else:", f"{memory}.restore({found}, ({fields}))")
         code.outdent()
     code.writeline(f"yield {found}[0]" if frame.buffer is None else f"{frame.buffer}.append({found}[0])")
+    return True
+
+
+def writes_read(code: Any, node: nodes.Expr, frame: Any) -> bool:
+    """Write the code of an expression that tells a memory what it is; return false for any other expression."""
+    if "remembered" not in vars(node):
+        return False
+    code.write(f"{frame.symbols.ref(MEMORY)}.saw({vars(node)['remembered']}, ")
+    code.visit(node.expr, frame)  # type: ignore[attr-defined]
+    code.write(")")
     return True
 
 
@@ -171,13 +197,16 @@ class _Body:
             called += self._add([*macro.defaults, *macro.body])
             self._inner |= local
         self._fields = {field: None for field in self._fields if field[0] not in self._inner}
-        for part in self._parts:
-            self._read(part, is_inner=part not in loop.body)
+        for part in loop.body:
+            self._read(part, is_inner=False)
+        always = len(self._expressions)
+        for part in self._parts[len(loop.body) :]:
+            self._read(part, is_inner=True, is_shared=True)
         self._expressions += [nodes.Getattr(nodes.Name(name, "load"), field, "load") for name, field in self._fields]
         # Before the body assigns such a name, it is that of around the loop.
         elsewhere = {*self._stored.values(), "messages", "add_generation_prompt"}
         self._expressions += [nodes.Name(name, "load") for name in sorted(self._inner & elsewhere)]
-        return Keys(self._expressions, list(self._fields))
+        return Keys(self._expressions, always, list(self._fields))
 
     def _add(self, body: Sequence[nodes.Node]) -> list[str]:
         """Add parts that are run with the body; return the names of the macros that they call."""
@@ -211,21 +240,37 @@ class _Body:
     def _is_function(self, name: str) -> bool:
         return name in (*PURE_FUNCTIONS, "namespace") and name not in self._assigned
 
-    def _read(self, node: nodes.Node, *, is_inner: bool) -> None:
-        """Add the largest expressions that depend on more than the message and can be computed before the body.
+    def _read(self, node: nodes.Node, *, is_inner: bool, is_shared: bool = False) -> None:
+        """Find the largest expressions that depend on more than the message and can be computed before the body.
 
-        With `is_inner`, `loop` is that of a loop within the body.
+        With `is_inner`, `loop` is that of a loop within the body. Macros, which are shared, don't tell what they read.
         """
-        if isinstance(node, nodes.Expr):
-            if not self._depends(node, is_inner):
-                return
-            if self._is_ready(node, is_inner) and not isinstance(node, nodes.Not):
-                self._expressions += [] if node in self._expressions else [node]
-                return
-            if isinstance(node, nodes.Name):
-                raise _NotFollowedError
-        for child in node.iter_child_nodes():
-            self._read(child, is_inner=is_inner or (isinstance(node, nodes.For) and child is not node.iter))
+        for name, children in list(node.iter_fields()):
+            for child in children if isinstance(children, list) else [children]:
+                if not isinstance(child, nodes.Node):
+                    continue
+                inner = is_inner or (isinstance(node, nodes.For) and name != "iter")
+                if not isinstance(child, nodes.Expr):
+                    self._read(child, is_inner=inner, is_shared=is_shared)
+                elif not self._depends(child, inner):
+                    continue
+                elif isinstance(child, nodes.Not) or not self._is_ready(child, inner):
+                    if isinstance(child, nodes.Name):
+                        raise _NotFollowedError
+                    self._read(child, is_inner=inner, is_shared=is_shared)
+                else:
+                    self._found(node, name, child, is_shared=is_shared)
+
+    def _found(self, owner: nodes.Node, name: str, node: nodes.Expr, *, is_shared: bool) -> None:
+        """Add an expression; let the body tell that it reads it."""
+        if node not in self._expressions:
+            self._expressions.append(node)
+        if is_shared:
+            return
+        told = nodes.MarkSafeIfAutoescape(node, lineno=node.lineno)
+        vars(told)["remembered"] = self._expressions.index(node)
+        children = getattr(owner, name)
+        setattr(owner, name, [told if each is node else each for each in children] if type(children) is list else told)
 
     def _depends(self, node: nodes.Node, is_inner: bool) -> bool:
         """Return true if a value may depend on more than the message, its number and arguments."""
@@ -291,15 +336,24 @@ class LoopMemory:
     """
 
     def __init__(self, known: Container[int], limit: int) -> None:
-        self.texts: dict[tuple[Any, ...], tuple[str, tuple[Any, ...]]] = {}
+        self.texts: dict[Any, Any] = {}
+        """By its number and that of its loop, a message's text with the fields that were set; or the number of the
+        expression that is read next, with the same by its values."""
+        self.seen: dict[int, Any] = {}
+        """The values of the expressions that the present body has read."""
         self._known = known
         self._limit = limit
+
+    def saw(self, number: int, value: Any) -> Any:
+        """Take note of an expression that is read."""
+        self.seen.setdefault(number, self.key(value))
+        return value
 
     def key(self, value: Any) -> Any:
         """Return what is equal only for values that no template can tell apart, whose origins are the same, too."""
         kind = type(value)
         if kind in _SCALARS:
-            return kind, value
+            return (kind, value) if kind is int or kind is float else value
         if is_traced(value):
             return kind, plain(value), value.ends if isinstance(value, str) else value.origin  # type: ignore[attr-defined]
         if issubclass(kind, Undefined):
@@ -307,7 +361,7 @@ class LoopMemory:
         return (kind, id(value)) if id(value) in self._known else object()
 
     def remember(
-        self, item: Any, key: tuple[Any, ...], text: str, fields: tuple[tuple[Any, str], ...]
+        self, item: Any, key: tuple[int, int, int], text: str, fields: tuple[tuple[Any, str], ...]
     ) -> tuple[str, tuple[Any, ...]]:
         """Keep the text of a loop's turn, with the fields of namespaces that its body may have set."""
         values = tuple(_field(space, name) for space, name in fields)
@@ -315,8 +369,16 @@ class LoopMemory:
         self._limit -= 1
         if self._limit < 0:
             raise UselessMemoryError
-        if id(item) in self._known and all(value is _MISSING or type(self.key(value)) is not object for value in values):
-            self.texts[key] = found
+        keys = [*self.seen.values(), *(self.key(value) for value in values if value is not _MISSING)]
+        if id(item) not in self._known or any(type(each) is object for each in keys):
+            return found
+        place, edge = self.texts, key
+        for number, value in self.seen.items():
+            following = place.setdefault(edge, [number, {}])
+            if type(following) is not list or following[0] != number:
+                return found
+            place, edge = following[1], value
+        place[edge] = found
         return found
 
     @staticmethod

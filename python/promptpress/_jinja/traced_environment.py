@@ -121,6 +121,7 @@ _PASSING = frozenset(
 """Filters that return their values, or parts of them, as they are."""
 
 
+_SUMS = frozenset("+-")
 _OF_DICTS = frozenset(dir(dict))
 _OF_LOOPS = frozenset({"index", "index0", "revindex", "revindex0", "first", "last", "length", "depth", "depth0"})
 
@@ -144,8 +145,8 @@ def tracing(environment: Any) -> Any:
         return _with_origin(real_call(context, function, *args, **kwargs), owner, args, tuple(kwargs.values()))
 
     def call_binop(context: Any, operator: str, left: Any, right: Any) -> Any:
-        if type(left) is type(right) is int:
-            return real_binop(context, operator, left, right)
+        if type(left) is type(right) is int and operator in _SUMS:
+            return left + right if operator == "+" else left - right
         if operator == "%" and isinstance(left, str) and (isinstance(left, TracedText) or holds_data(right)):
             real_binop(context, operator, plain(left), plain(right))  # counts the text, or raises
             return formatted(left, right)
@@ -185,6 +186,7 @@ def tracing(environment: Any) -> Any:
 
     engine.call, engine.call_binop, engine.concat, engine.joined = call, call_binop, concat, joined_texts
     engine.getattr = attribute
+    engine.weighed = lambda value: value if type(value) is int else environment.weighed(value)
     engine.finalize = printable
     engine.filters = LazyWrappers(environment.filters, partial(_filter, environment))
     engine.tests = LazyWrappers(environment.tests, _test)
@@ -265,7 +267,7 @@ def _filter(environment: Any, name: str, function: Callable[..., Any]) -> Callab
     if name in _PASSING:
         return function
     if name in ("length", "count"):
-        return lambda value: function(value) if type(value) in (dict, list) else _with_origin(function(value), value)
+        return lambda value: len(value) if type(value) in (dict, list) else _with_origin(function(value), value)
     skipped = 1 if getattr(function, "jinja_pass_arg", None) is not None else 0
 
     @wraps(function)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from promptpress._jinja.chat.beginnings import Beginning
@@ -29,6 +31,13 @@ def numbered_turns(messages: Sequence[Mapping[str, Any]]) -> dict[int, int]:
     return {number: turn for turn, number in enumerate(spoken) if is_trained(messages[number])}
 
 
+def _shape(value: Any) -> Any:
+    """Return what is equal for messages that templates mostly treat alike."""
+    if isinstance(value, Mapping):
+        return tuple((key, item if key == "role" else _shape(item)) for key, item in value.items())
+    return tuple(map(_shape, value)) if isinstance(value, list) else type(value)
+
+
 class Talk:
     """A conversation with the numbers of the messages that have a row, and the JSON of its messages as written."""
 
@@ -42,6 +51,11 @@ class Talk:
         is_plain = whole is not None and whole.startswith("[")
         self._items = [json.dumps(message) for message in json.loads(whole or "")] if is_plain else None
         self.bytes = len(whole or "") * (1 + len(self.turns))
+
+    @cached_property
+    def shapes(self) -> list[int]:
+        """Numbers for the shapes of the first messages, and of one more each."""
+        return list(accumulate((hash(_shape(message)) for message in self.messages), lambda *pair: hash(pair)))
 
     def json(self, count: int) -> str | None:
         """Return the first messages as JSON."""

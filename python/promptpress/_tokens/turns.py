@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import warnings
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
@@ -46,7 +47,13 @@ _MAX_FIRST = 3
 """The samples without a turn that a warning names."""
 
 _LONG = 12
-"""Messages of a conversation whose turns are rendered once: few others are made alike, and shorter ones cost little."""
+"""Messages of a conversation whose turns are rendered once; shorter ones cost little."""
+
+_USUAL, _LONGEST = 64, 64
+"""Beginnings of one shape after which it is compiled, if it has no more messages: both cost about the same by then."""
+
+_MAX_SHAPES = 100_000
+"""The shapes of beginnings that are counted."""
 
 _REMEMBERED = "a beginning of a long conversation, whose turns are rendered once"
 
@@ -76,6 +83,7 @@ class TurnsEngine(ChatEngine):
         self.whole_engine, self.texts_engine, self.prompts_engine = copy(texts), copy(texts), copy(prompts)
         self.prompts_engine.refused = None
         self.closes_conversations = True
+        self._met: Counter[Any] = Counter()
         self.mask = None if settings is None else settings.mask
         self.marked_engine = self.texts_engine.marked() if self.mask == "generation" else None
         if self.marked_engine is not None:
@@ -90,6 +98,13 @@ class TurnsEngine(ChatEngine):
             return cls(engine, settings, added)
         message = "turns are those of a column of conversations, which a chat template renders by itself"
         raise template_error("unsupported_mode", "turns", f'{message}; turns="all" is for all else')
+
+    def is_usual(self, shape: Any, count: int) -> bool:
+        """Count a beginning with so many messages; return true if others of its shape have been met often."""
+        if len(self._met) >= _MAX_SHAPES:
+            self._met.clear()
+        self._met[shape] += 1
+        return count <= _LONGEST and self._met[shape] > _USUAL
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
         return [pa.field(self.names.get("turn", "turn"), pa.int64()), *super().request_fields(schema)]
@@ -382,7 +397,7 @@ class _TurnsRun(Run):
         collects = collects or self._collects
         remembered: dict[int, Beginning] = {}
         counts = JinjaRun()
-        if engine in (self._engine.texts_engine, self._engine.prompts_engine) and self._detail is None:
+        if (engine is self._engine.texts_engine or engine is self._engine.prompts_engine) and self._detail is None:
             for row, request in enumerate(requests):
                 found = self._remembered(request, row, counts, is_prompt=is_prompt)
                 if found is not None:
@@ -429,8 +444,10 @@ class _TurnsRun(Run):
 
     def _remembered(self, request: TurnRequest, row: int, counts: JinjaRun, *, is_prompt: bool) -> Beginning | None:
         """Render a beginning of a long conversation; None if that has to be done as for any conversation."""
-        beginnings = self._beginnings_of(request.talk)
         count = request.number + (not is_prompt)
+        if len(request.talk.messages) < _LONG or self._engine.is_usual((request.talk.shapes[count - 1], is_prompt), count):
+            return None
+        beginnings = self._beginnings_of(request.talk)
         if beginnings is None:
             return None
         try:
@@ -469,7 +486,7 @@ class _TurnsRun(Run):
     def _made_beginnings(self, talk: Talk) -> Beginnings | None:
         engine = self._engine.texts_engine
         settings, renderer = engine.chat_settings, engine.renderer
-        if len(talk.messages) < _LONG or settings.refuse or settings.fallback == "refuse" or renderer.merges_system:
+        if settings.refuse or settings.fallback == "refuse" or renderer.merges_system:
             return None
         if settings.environment != "transformers" or renderer.reference.remembering is None:
             return None

@@ -61,19 +61,14 @@ class Beginnings:
         assert self._template is not None
         messages = self._messages[:count]
         if last is not None:
-            self._kept.append(self._traced(last, count - 1))
-            messages[-1] = self._kept[-1]
+            normal = normalised([last], self._renderer.settings.turn_rules)
+            messages[-1:] = traced_messages(normal, [last], self._column, self._containers, count - 1)
+            self._kept.append(messages[-1])  # which the memory knows by its id
         names = {**self._names, "messages": messages, "add_generation_prompt": asks}
         BUDGET.start(names)
         with known_containers(self._containers):
             context = self._template.new_context({**names, MEMORY: self._memory})
             return Beginning(self, count, list(self._template.root_render_func(context)))
-
-    def _traced(self, message: dict[str, Any], number: int) -> Any:
-        """Return a message in the place of another one, as a template sees it."""
-        given = [*self._given[:number], message]
-        messages = normalised([message], self._renderer.settings.turn_rules)
-        return traced_messages([*[{}] * number, *messages], given, self._column, self._containers)[-1]
 
     def of_value(self, origin: Origin | None) -> Origin | None:
         """Return the origin of the whole value that a part belongs to."""

@@ -107,15 +107,19 @@ def _refuse_opened(value: dict[str, Any], message: dict[str, Any], rules: TurnRu
 
 
 def traced_messages(
-    messages: list[Any], given: Sequence[Mapping[str, Any]], column: str | None, containers: dict[int, Origin]
+    messages: list[Any],
+    given: Sequence[Mapping[str, Any]],
+    column: str | None,
+    containers: dict[int, Origin],
+    first: int = 0,
 ) -> list[Any]:
-    """Return messages, as a template sees them, whose values have origins.
+    """Return messages, as a template sees them, whose values have origins; `first` is the number of the first one.
 
     `given` is the conversation that they were made of, which has reasoning under one name only.
     """
     out = [
         traced(message, origin, containers)
-        for message, origin in zip(messages, _origins(messages, column), strict=True)
+        for message, origin in zip(messages, _origins(messages, column, first), strict=True)
     ]
     for message, original in zip(out, given, strict=True):
         names = [name for name in REASONING if name in message]
@@ -124,9 +128,9 @@ def traced_messages(
     return out
 
 
-def _origins(messages: list[Any], column: str | None) -> list[Origin]:
+def _origins(messages: list[Any], column: str | None, first: int = 0) -> list[Origin]:
     roles = [role if isinstance(role := message.get("role"), str) else None for message in messages]
-    return [Origin("field", column, number, role) for number, role in enumerate(roles)]
+    return [Origin("field", column, number, role) for number, role in enumerate(roles, first)]
 
 
 def _open(skeleton: Any, builder: Builder, slots: list[Any]) -> Any:

@@ -14,7 +14,7 @@ from jinja2.lexer import TokenStream
 from jinja2.optimizer import Optimizer
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from promptpress._jinja.loop_memory import writes_remembered
+from promptpress._jinja.loop_memory import writes_read, writes_remembered
 from promptpress._jinja.sandbox.bounds import (
     MAX_INT_BITS,
     charge,
@@ -96,6 +96,17 @@ class _BoundedCode(CodeGenerator):
     def visit_If(self, node: nodes.If, frame: Frame) -> None:  # noqa: N802
         if not writes_remembered(self, node, frame):
             super().visit_If(node, frame)
+
+    def visit_MarkSafeIfAutoescape(self, node: nodes.MarkSafeIfAutoescape, frame: Frame) -> None:  # noqa: N802
+        if not writes_read(self, node, frame):
+            super().visit_MarkSafeIfAutoescape(node, frame)
+
+    def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802
+        # What is known of each turn of a loop is asked for often.
+        if isinstance(node.node, nodes.Name) and node.node.name == "loop" and vars(frame).get("is_key"):
+            self.write(f"{frame.symbols.ref('loop')}.{node.attr}")
+        else:
+            super().visit_Getattr(node, frame)
 
     @optimizeconst
     def visit_Add(self, node: nodes.BinExpr, frame: Frame) -> None:  # noqa: N802
