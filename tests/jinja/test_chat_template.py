@@ -182,7 +182,7 @@ def test_faults_of_the_table() -> None:
 def test_a_difference_from_jinja2_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     chat = ChatTemplate("{{ messages[0].content }}")
     chat.render(TABLE)  # shapes of few rows are compiled when they come again
-    monkeypatch.setattr(engine_of(chat).renderer, "text", lambda *_: "other")
+    monkeypatch.setattr(engine_of(chat).renderer, "_plain_text", lambda *_: "other")
     with pytest.raises(RenderError, match=r"the compiled template gives ' Hi. ', and Jinja2 'other'"):
         chat.render(TABLE)
 

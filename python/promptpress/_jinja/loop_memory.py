@@ -32,7 +32,8 @@ _STATEMENTS = (
 )
 _UNFOLLOWED = (
     *(nodes.Block, nodes.Extends, nodes.Include, nodes.Import, nodes.FromImport),
-    *(nodes.ScopedEvalContextModifier, nodes.EvalContextModifier, nodes.ContextReference, nodes.DerivedContextReference),
+    *(nodes.ScopedEvalContextModifier, nodes.EvalContextModifier),
+    *(nodes.ContextReference, nodes.DerivedContextReference),
 )
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 _MISSING = object()
@@ -53,7 +54,7 @@ class Keys(NamedTuple):
     fields: list[tuple[str, str]]
 
 
-def remember_loops(tree: nodes.Template) -> bool:
+def remember_loops(tree: Any) -> bool:
     """Change the loops over messages in a tree so that a memory has the texts of their turns; return true for any."""
     if any(True for _ in tree.find_all(_UNFOLLOWED)):
         return False
@@ -87,7 +88,7 @@ def _outer_loops(body: Iterable[nodes.Node]) -> Iterator[Any]:
             yield from _outer_loops([*inner, *(getattr(node, "elif_", None) or ())])
 
 
-def _grows(node: nodes.Expr) -> bool:
+def _grows(node: nodes.Node) -> bool:
     """Return true for a name, or for a slice that takes its items from the beginning on."""
     if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Slice):
         is_forwards = node.arg.step is None and not isinstance(node.arg.start, nodes.Neg)

@@ -96,8 +96,9 @@ class RenderedTurns(NamedTuple):
 
     def last_spans(self, row: int, number: int) -> list[dict[str, Any]]:
         """Return the spans at the end of a text that begin after those of all messages but one."""
-        if isinstance(self.spans[row], Beginning):
-            return self.spans[row].last_spans(number)
+        of_row = self.spans[row]
+        if isinstance(of_row, Beginning):
+            return of_row.last_spans(number)
         spans = self.spans[row].values
         count = _LAST_SPANS
         while spans is not None:

@@ -13,7 +13,6 @@ from typing import Any
 import pyarrow as pa
 
 from promptpress._arrow.columns import LAYOUTS, one_array
-from promptpress._arrow.take import take_rows
 from promptpress._core import RenderError
 from promptpress._engine.chat_engine import ChatEngine
 from promptpress._engine.options import RenderOptions
@@ -27,11 +26,11 @@ from promptpress._errors.errors import (
     row_error_text,
     template_error,
 )
-from promptpress._errors.left_out import LAST_TURN, LeftOut, Refusal
+from promptpress._errors.left_out import LAST_TURN, LeftOut
 from promptpress._jinja.chat.arguments import LISTS
-from promptpress._jinja.chat.beginnings import Beginning, Beginnings
-from promptpress._jinja.chat.conversations import conversation_of
+from promptpress._jinja.chat.beginnings import Beginning
 from promptpress._jinja.run import JinjaRun
+from promptpress._tokens.long_talks import LongTalks
 from promptpress._tokens.masks import Span
 from promptpress._tokens.settings import TokenSettings
 from promptpress._tokens.trained import TrainedStretches, TurnsPart
@@ -45,17 +44,6 @@ _BYTES = 1 << 24
 
 _MAX_FIRST = 3
 """The samples without a turn that a warning names."""
-
-_LONG = 12
-"""Messages of a conversation whose turns are rendered once; shorter ones cost little."""
-
-_USUAL, _LONGEST = 64, 64
-"""Beginnings of one shape after which it is compiled, if it has no more messages: both cost about the same by then."""
-
-_MAX_SHAPES = 100_000
-"""The shapes of beginnings that are counted."""
-
-_REMEMBERED = "a beginning of a long conversation, whose turns are rendered once"
 
 _ANSWERS = TokenSettings(mask="assistant+end", reasoning=True)
 """The settings by which the place is found where an answer begins."""
@@ -83,7 +71,7 @@ class TurnsEngine(ChatEngine):
         self.whole_engine, self.texts_engine, self.prompts_engine = copy(texts), copy(texts), copy(prompts)
         self.prompts_engine.refused = None
         self.closes_conversations = True
-        self._met: Counter[Any] = Counter()
+        self.met: Counter[tuple[int, bool]] = Counter()
         self.mask = None if settings is None else settings.mask
         self.marked_engine = self.texts_engine.marked() if self.mask == "generation" else None
         if self.marked_engine is not None:
@@ -98,13 +86,6 @@ class TurnsEngine(ChatEngine):
             return cls(engine, settings, added)
         message = "turns are those of a column of conversations, which a chat template renders by itself"
         raise template_error("unsupported_mode", "turns", f'{message}; turns="all" is for all else')
-
-    def is_usual(self, shape: Any, count: int) -> bool:
-        """Count a beginning with so many messages; return true if others of its shape have been met often."""
-        if len(self._met) >= _MAX_SHAPES:
-            self._met.clear()
-        self._met[shape] += 1
-        return count <= _LONGEST and self._met[shape] > _USUAL
 
     def request_fields(self, schema: pa.Schema) -> list[pa.Field]:
         return [pa.field(self.names.get("turn", "turn"), pa.int64()), *super().request_fields(schema)]
@@ -186,7 +167,7 @@ class _TurnsRun(Run):
         settings = engine.settings
         self._has_spans = self._detail is not None or (settings is not None and settings.has_assistants)
         self.counts = JinjaRun(lacking=self.lacking)
-        self._beginnings: dict[int, Beginnings | None] = {}
+        self._long = LongTalks(engine.texts_engine, engine.met)
         self.silent = 0
         """The number of samples without a turn."""
         self.first_silent: list[int] = []
@@ -212,6 +193,7 @@ class _TurnsRun(Run):
 
     def _part(self, talks: list[Talk]) -> TurnsPart:
         """Return the rows of consecutive conversations."""
+        self._long.begin(self._samples)
         unreadable = [number for number, talk in enumerate(talks) if not talk.is_read]
         if unreadable and not self._collects:
             if talks_before := talks[: unreadable[0]]:
@@ -225,7 +207,6 @@ class _TurnsRun(Run):
         requests = [TurnRequest(talk, number) for talk in talks if talk.row not in rows for number in talk.turns]
         for request, row in self._each(requests):
             add_row(rows.setdefault(request.talk.row, []), row)
-        self._beginnings.clear()
         rows |= {talk.row: [self._unreadable(talk.row)] for talk in talks if not talk.is_read}
         numbered = [(talk.row, row) for talk in talks for row in rows.get(talk.row, ())]
         spans = None
@@ -364,7 +345,8 @@ class _TurnsRun(Run):
         numbers = None if is_whole else [request.number for request in requests]
 
         def with_last(row: int, message: dict[str, Any]) -> str | None:
-            return self._with_last(requests[row], message)
+            (written,) = self._engine.as_written([message], self._samples.column_names)
+            return self._long.with_last(requests[row], written)
 
         hidden = finder.hidden(
             texts.texts, spans, messages, self._samples, errors, rows=rows, numbers=numbers, with_last=with_last
@@ -395,18 +377,16 @@ class _TurnsRun(Run):
     ) -> RenderedTurns:
         """Render conversations up to turns; a prompt is without the turn itself."""
         collects = collects or self._collects
-        remembered: dict[int, Beginning] = {}
         counts = JinjaRun()
+        made: list[Beginning | None] = [None] * len(requests)
         if (engine is self._engine.texts_engine or engine is self._engine.prompts_engine) and self._detail is None:
-            for row, request in enumerate(requests):
-                found = self._remembered(request, row, counts, is_prompt=is_prompt)
-                if found is not None:
-                    remembered[row] = found
-        numbers = [row for row in range(len(requests)) if row not in remembered]
+            numbered = enumerate(requests)
+            made = [self._long.rendered(request, row, counts, is_prompt=is_prompt) for row, request in numbered]
+        numbers = [row for row, each in enumerate(made) if each is None]
         rest = [requests[row] for row in numbers]
         messages = [request.talk.json(request.number + (not is_prompt)) for request in rest]
         table = pa.table({engine.column: pa.array(messages, pa.large_string())})
-        table = self._with_columns(table, [request.talk.row for request in rest])
+        table = self._long.with_columns(table, [request.talk.row for request in rest])
         options = RenderOptions(errors="column" if collects else "raise", spans="detailed" if has_spans else False)
         engine.last_run = None
         try:
@@ -415,91 +395,19 @@ class _TurnsRun(Run):
             if error.row is None:
                 raise
             raise self._of_turn(error, rest[error.row]) from error.__cause__
-        texts: list[str | None] = [None if row not in remembered else remembered[row].text for row in range(len(requests))]
-        spans: list[Any] = [remembered.get(row) for row in range(len(requests))] if has_spans else []
-        errors: dict[int, str] = {}
-        row = 0
-        for part in parts:
-            of_rows = part.errors.to_pylist() if collects else [None] * len(part.prompts)
-            for index, (text, error) in enumerate(zip(part.prompts.to_pylist(), of_rows, strict=True)):
-                texts[numbers[row]] = text
-                errors |= {} if error is None else {numbers[row]: error}
-                if has_spans:
-                    spans[numbers[row]] = part.spans[index]
-                row += 1
+        texts: list[str | None] = [None if each is None else each.text for each in made]
+        spans: list[Any] = [*made] if has_spans else []
+        prompts = [text for part in parts for text in part.prompts.to_pylist()]
+        of_rows = [text for part in parts for text in part.errors.to_pylist()] if collects else []
+        errors = {numbers[row]: text for row, text in enumerate(of_rows) if text is not None}
+        for row, text in enumerate(prompts):
+            texts[numbers[row]] = text
+        for row, of_row in enumerate([of_row for part in parts for of_row in part.spans] if has_spans else []):
+            spans[numbers[row]] = of_row
         if engine.last_run is not None:
             lacking = engine.last_run.lacking.renumbered(lambda row: numbers[row])
             counts.add(replace(engine.last_run, lacking=lacking))
         return RenderedTurns(texts, spans, errors, counts)
-
-    def _with_columns(self, table: pa.Table, rows: Sequence[int]) -> pa.Table:
-        """Return conversations of samples with the other columns that the template reads."""
-        engine = self._engine.texts_engine
-        names = self._samples.column_names
-        for name in (name for name in engine.columns_read(names) if name in names and name != engine.column):
-            column = self._samples.column(name)
-            of_rows = pa.chunked_array(take_rows(column, pa.array(rows, pa.int64())), column.type)
-            table = table.append_column(self._samples.schema.field(name), of_rows)
-        return table
-
-    def _remembered(self, request: TurnRequest, row: int, counts: JinjaRun, *, is_prompt: bool) -> Beginning | None:
-        """Render a beginning of a long conversation; None if that has to be done as for any conversation."""
-        count = request.number + (not is_prompt)
-        if len(request.talk.messages) < _LONG or self._engine.is_usual((request.talk.shapes[count - 1], is_prompt), count):
-            return None
-        beginnings = self._beginnings_of(request.talk)
-        if beginnings is None:
-            return None
-        try:
-            made = beginnings.rendered(count, asks=is_prompt)
-        except Exception:  # what is wrong is said where the whole conversation is rendered
-            return None
-        counts.add(JinjaRun(1, 0, 1, reasons={_REMEMBERED: 1}))
-        if not is_prompt:
-            for kind in made.lacking_kinds():
-                if Refusal(kinds=self._engine.texts_engine.refused or frozenset()).refuses(kind):
-                    return None
-                counts.lacking.add(kind, 1, [row])
-        return made
-
-    def _with_last(self, request: TurnRequest, message: dict[str, Any]) -> str | None:
-        """Render a beginning of a long conversation with another last message."""
-        beginnings = self._beginnings.get(request.talk.row)
-        if beginnings is None:
-            return None
-        (written,) = self._engine.as_written([message], self._samples.column_names)
-        try:
-            return beginnings.rendered(request.number + 1, asks=False, last=written).text
-        except Exception:  # said where the whole conversation is rendered
-            return None
-
-    def _beginnings_of(self, talk: Talk) -> Beginnings | None:
-        """Return what renders the beginnings of a long conversation; None for any other."""
-        if talk.row not in self._beginnings:
-            self._beginnings[talk.row] = None
-            try:
-                self._beginnings[talk.row] = self._made_beginnings(talk)
-            except Exception:  # said where the conversations are rendered
-                return None
-        return self._beginnings[talk.row]
-
-    def _made_beginnings(self, talk: Talk) -> Beginnings | None:
-        engine = self._engine.texts_engine
-        settings, renderer = engine.chat_settings, engine.renderer
-        if settings.refuse or settings.fallback == "refuse" or renderer.merges_system:
-            return None
-        if settings.environment != "transformers" or renderer.reference.remembering is None:
-            return None
-        text = talk.json(len(talk.messages))
-        table = self._with_columns(pa.table({engine.column: pa.array([text], pa.large_string())}), [talk.row])
-        arguments = renderer.arguments_of(table, engine.column)
-        if arguments is None:
-            return None
-        columns = renderer.argument_columns([name for name in table.column_names if name != engine.column])
-        made = Beginnings(renderer, conversation_of(text), engine.column, arguments, columns)
-        longest = max(talk.turns, default=0) + 1
-        is_same = made.rendered(longest, asks=False).text == made.plain_text(longest)
-        return made if is_same else None
 
     def _of_turn(self, error: RenderError, request: TurnRequest) -> RenderError:
         """Return the error of a turn, with the row of its sample."""

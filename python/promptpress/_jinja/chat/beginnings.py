@@ -8,7 +8,7 @@ from typing import Any
 from promptpress._errors.left_out import Kind
 from promptpress._jinja.chat.chat_renderer import ChatRenderer, of_value
 from promptpress._jinja.chat.conversations import normalised, with_shared_texts
-from promptpress._jinja.chat.left_out import Part, covers, has_all_parts, parts_with_texts
+from promptpress._jinja.chat.left_out import Part, covers, doubtful_parts, parts_with_texts
 from promptpress._jinja.chat.shape_programs import traced_messages
 from promptpress._jinja.loop_memory import MEMORY, LoopMemory
 from promptpress._jinja.sandbox.bounds import BUDGET
@@ -57,7 +57,7 @@ class Beginnings:
         return self._renderer.text(self._given[:count], self._arguments)
 
     def rendered(self, count: int, *, asks: bool, last: dict[str, Any] | None = None) -> Beginning:
-        """Render the first messages, with the prompt for the next one if it `asks`; `last` replaces the last message."""
+        """Render the first messages, with the prompt for a next one if it `asks`; `last` replaces the last of them."""
         assert self._template is not None
         messages = self._messages[:count]
         if last is not None:
@@ -77,8 +77,8 @@ class Beginnings:
     def lacking(self, count: int, text: str, texts: Sequence[str]) -> list[Kind]:
         """Return the kinds of what a text of the first messages lacks, except what is said in earlier turns."""
         written: set[Part] = set()
-        for text in texts:
-            covered = self._covered_by(text)
+        for each in texts:
+            covered = self._covered_by(each)
             if covered is None:
                 return []
             written |= covered
@@ -90,9 +90,8 @@ class Beginnings:
         ]
         settings = self._renderer.settings
         arguments = settings.data(self._arguments)
-        if not missing or has_all_parts(self._plain[:count], arguments, text, settings.source):
-            return []
-        return sorted({kind for part in missing for kind in part.kinds(count, settings.source)})
+        doubtful = doubtful_parts(self._plain[:count], arguments, text, settings.source) if missing else ()
+        return sorted({kind for part in missing if part in doubtful for kind in part.kinds(count, settings.source)})
 
     def _covered_by(self, text: str) -> frozenset[Part] | None:
         """Return the parts of which a text has bytes; None if it may have those of any."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -16,7 +17,7 @@ import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
 from promptpress._arrow.python_rows import excerpt
 from promptpress._core import RenderError
-from promptpress._errors.errors import close_names, did_you_mean, render_error
+from promptpress._errors.errors import ABOUT_THE_TABLE, close_names, did_you_mean, render_error
 from promptpress._errors.left_out import MAX_FIRST_ROWS, Kind, LeftOut, Refusal
 from promptpress._jinja.chat.arguments import ALL, LISTS, RowArguments, arguments_of, filled_rows, refused
 from promptpress._jinja.chat.conversations import (
@@ -29,13 +30,13 @@ from promptpress._jinja.chat.conversations import (
     tagged,
     with_shared_texts,
 )
-from promptpress._jinja.chat.left_out import ARGUMENT_CODES, Kinds, Part, has_all_parts, lacking_parts
+from promptpress._jinja.chat.left_out import ARGUMENT_CODES, Kinds, Part, doubtful_parts, lacking_parts
 from promptpress._jinja.chat.roles import lacks_system_role, with_merged_system
 from promptpress._jinja.chat.settings import ChatSettings
 from promptpress._jinja.chat.shape_programs import SLOTS, ShapeProgram, ShapePrograms, traced_messages
 from promptpress._jinja.chat.single_conversations import SingleConversations
 from promptpress._jinja.reference import Reference
-from promptpress._jinja.run import JinjaRun, Origins, Texts, compared_rows, texts_or_errors, traced_rows
+from promptpress._jinja.run import JinjaRun, Origins, Texts, compared_rows, traced_rows
 from promptpress._jinja.traced_values import Origin, Piece, joined, known_containers, pieces
 
 SLICE_ROWS = 65_536
@@ -70,8 +71,15 @@ class ChatRenderer:
 
     def text(self, conversation: Any, arguments: Mapping[str, Any] = _NONE) -> str:
         """Render a conversation with its own arguments by Jinja2, as `apply_chat_template` does."""
-        messages = self._with_merged_system(normalised(with_shared_texts(conversation), self._rules))
-        return self._continued(messages, lambda: self._plain_text(messages, arguments))
+        return self._text_and_messages(conversation, arguments)[0]
+
+    def _text_and_messages(self, conversation: Any, arguments: Mapping[str, Any]) -> tuple[str, list[Any] | None]:
+        """Render a conversation; return the messages as the template has seen them too, if nothing has changed them."""
+        normal = normalised(with_shared_texts(conversation), self._rules)
+        messages = self._with_merged_system(normal)
+        text = self._continued(messages, lambda: self._plain_text(messages, arguments))
+        is_same = self.settings.environment == "transformers" and self.settings.continued is None
+        return text, normal if is_same and not self.merges_system else None
 
     def _plain_text(self, messages: list[Any], arguments: Mapping[str, Any] = _NONE) -> str:
         return self.reference.render({"messages": messages, **self.settings.names(arguments)})
@@ -115,14 +123,29 @@ class ChatRenderer:
                 raise refusal.error(kind, rows[0], name)
 
     def parts(
-        self, conversation: Any, column: str, arguments: Mapping[str, Any] = _NONE, columns: Mapping[str, str] = _NONE
+        self,
+        conversation: Any,
+        column: str,
+        arguments: Mapping[str, Any] = _NONE,
+        columns: Mapping[str, str] = _NONE,
+        only: Sequence[Part] | None = None,
     ) -> list[Piece]:
-        """Render a conversation by Jinja2; return the parts of its text with their origins."""
+        """Render a conversation by Jinja2; return the parts of its text with their origins.
+
+        With `only` some parts, other values may have none, and count as the template's.
+        """
         given = with_shared_texts(conversation)
         containers: dict[int, Origin] = {}
         normal = normalised(given, self._rules)
-        messages = self._with_merged_system(traced_messages(normal, given, column, containers))
+        traced = traced_messages(normal, given, column, containers)
+        if only is not None:
+            doubtful = {part.message for part in only}
+            traced = [traced[n] if n in doubtful else message for n, message in enumerate(normal)]
+        messages = self._with_merged_system(traced)
         names = {"messages": messages, **self.settings.traced_names(containers, arguments)}
+        if only is not None:
+            kept = {part.path for part in only if part.message is None}
+            names |= {name: value for name, value in self.settings.names(arguments).items() if name not in kept}
         with known_containers(containers):
             parts = pieces(self._continued(messages, lambda: joined(self.reference.parts(names))))
         return pieces(joined([(text, origin and of_value(origin, columns)) for text, origin in parts]))
@@ -181,7 +204,8 @@ class ChatRenderer:
                 errors = {row: refusal.error(kind, row, column) for row, kind in numbered.items()}
                 for number in doubtful if refused is not None else ():
                     try:
-                        self._count_lacking(part, number, self._value(part, number), None, (lacking, refusal))
+                        given = self._given(part, number, self._value(part, number))
+                        self._count_lacking(part, number, given, None, (lacking, refusal))
                     except RenderError as error:
                         errors[part.row(number)] = error
                 if errors and failed is None:
@@ -221,17 +245,10 @@ class ChatRenderer:
         lacking: tuple[LeftOut, Refusal] | None,
         numbers: list[int],
     ) -> list[str]:
-        rendered: dict[int, str] = {}
-
-        def render(numbers: list[int]) -> list[str]:
-            if self.settings.fallback == "refuse":
-                raise _not_compiled(part, numbers[0])
-            return self._texts_of_rows(part, numbers, lacking, rendered)
-
         texts = []
         for start in range(0, len(numbers), _BLOCK):
-            texts += texts_or_errors(render, numbers[start : start + _BLOCK], part.row(0), failed)
-            rendered.clear()
+            block = numbers[start : start + _BLOCK]
+            texts += self._texts_of_rows(part, block, failed, lacking, refuses=self.settings.fallback == "refuse")
         return texts
 
     def _parts_of_row(self, part: _Part, number: int) -> list[Piece]:
@@ -243,43 +260,57 @@ class ChatRenderer:
         self,
         part: _Part,
         numbers: list[int],
+        failed: dict[int, RenderError] | None = None,
         lacking: tuple[LeftOut, Refusal] | None = None,
-        rendered: dict[int, str] | None = None,
+        *,
+        refuses: bool = False,
     ) -> list[str]:
-        """Render rows by Jinja2; raise the error of the first row that fails.
+        """Render rows by Jinja2, or refuse them; `failed` receives their errors, without it the first one is raised.
 
-        What the texts lack is counted, unless `lacking` is None; what it refuses is an error. `rendered` keeps texts of
-        rows before one that fails, which are asked for again.
+        What the texts lack is counted, unless `lacking` is None; what it refuses is an error.
         """
         try:
-            values = _values(part.rows, [part.start + number for number in numbers])
+            values: list[Any] | None = _values(part.rows, [part.start + number for number in numbers])
         except Exception:  # each row is converted alone, to find the one that fails
-            values = [self._value(part, number) for number in numbers]
-        by_row = {} if rendered is None else rendered
-        for number, value in zip(numbers, values, strict=True):
-            if number not in by_row:
-                by_row[number] = self._text_of_row(part, number, value)
-        texts = [by_row[number] for number in numbers]
-        if lacking is not None:
-            counts, refusal = LeftOut(), lacking[1]
-            for number, value, text in zip(numbers, values, texts, strict=True):
-                self._count_lacking(part, number, value, text, (counts, refusal))
-            # If one of the rows is an error, they come again, each alone.
-            lacking[0].add_all(counts)
+            values = None
+        texts = []
+        for index, number in enumerate(numbers):
+            texts.append("")
+            try:
+                if refuses:
+                    raise _not_compiled(part, number)
+                value = self._value(part, number) if values is None else values[index]
+                given = self._given(part, number, value)
+                texts[-1] = self._text_of_row(part, number, given)
+                if lacking is not None:
+                    self._count_lacking(part, number, given, texts[-1], lacking)
+            except RenderError as error:
+                if failed is None or error.code in ABOUT_THE_TABLE:
+                    raise
+                failed[part.row(number)] = error
+                texts[-1] = ""
         return texts
+
+    def _given(self, part: _Part, number: int, value: tuple[Any, RowArguments]) -> _Given:
+        """Return the conversation of a row and its arguments."""
+        try:
+            conversation = conversation_of(value[0])
+        except ValueError as error:
+            message = f"{type(error).__name__}: {error}"
+            raise render_error("unconvertible_value", message, part.row(number), part.rows.column) from error
+        return _Given(conversation, self._arguments(part, number, value[1]))
 
     def _count_lacking(
         self,
         part: _Part,
         number: int,
-        value: tuple[Any, RowArguments],
+        given: _Given,
         text: str | None,
         lacking: tuple[LeftOut, Refusal],
     ) -> None:
         """Count what the text of a row lacks; without the text it has to be found out by the values' origins."""
         row, column = part.row(number), part.rows.column
-        conversation, arguments = conversation_of(value[0]), self._arguments(part, number, value[1])
-        parts, messages = self.lacking(conversation, column, text, arguments)
+        parts, messages = self.lacking(given.conversation, column, text, given.arguments, given.messages)
         kinds = {kind for each in parts for kind in each.kinds(messages, self.settings.source)}
         counts, refusal = lacking
         for kind in sorted(kinds):
@@ -289,18 +320,26 @@ class ChatRenderer:
             counts.add(kind, 1, [row])
 
     def lacking(
-        self, conversation: Any, column: str, text: str | None, of_row: Mapping[str, Any]
+        self,
+        conversation: Any,
+        column: str,
+        text: str | None,
+        of_row: Mapping[str, Any],
+        messages: list[Any] | None = None,
     ) -> tuple[list[Part], int]:
-        """Return the parts of a conversation with its own arguments that its text lacks, and the number of messages."""
-        messages = normalised(conversation, self._rules)
-        arguments = self.settings.data(of_row)
-        if text is not None and has_all_parts(messages, arguments, text, self.settings.source):
+        """Return the parts of a conversation with its own arguments that its text lacks, and the number of messages.
+
+        `messages` are those that a template sees, if they are known already.
+        """
+        messages = normalised(conversation, self._rules) if messages is None else messages
+        parts = doubtful_parts(messages, self.settings.data(of_row), text, self.settings.source)
+        if not parts:
             return [], len(messages)
         try:
-            pieces_of_text = self.parts(conversation, column, of_row)
+            pieces_of_text = self.parts(conversation, column, of_row, only=parts)
         except Exception:  # nested too deeply, or used where only a value without an origin will do
             return [], len(messages)
-        return lacking_parts(messages, arguments, pieces_of_text), len(messages)
+        return lacking_parts(parts, pieces_of_text), len(messages)
 
     def _value(self, part: _Part, number: int) -> tuple[Any, RowArguments]:
         """Return a row's conversation and its arguments, as Python objects."""
@@ -338,15 +377,10 @@ class ChatRenderer:
         given = rows.row_arguments([0])[0] if columns else {}
         return self._arguments(_Part(rows, 0, pa.nulls(0), [], None, []), 0, given)
 
-    def _text_of_row(self, part: _Part, number: int, row_values: tuple[Any, RowArguments]) -> str:
-        (value, given), row, column = row_values, part.row(number), part.rows.column
+    def _text_of_row(self, part: _Part, number: int, given: _Given) -> str:
+        row, column = part.row(number), part.rows.column
         try:
-            conversation = conversation_of(value)
-        except ValueError as error:
-            raise render_error("unconvertible_value", f"{type(error).__name__}: {error}", row, column) from error
-        arguments = self._arguments(part, number, given)
-        try:
-            text = self.text(conversation, arguments)
+            text, given.messages = self._text_and_messages(given.conversation, given.arguments)
             text.encode()
         except RenderError as error:
             raise render_error(error.code, error.message, row, column) from None
@@ -378,6 +412,15 @@ def _not_compiled(part: _Part, number: int) -> RenderError:
     why = next(iter(program.reasons if program.program is None else ()), "a value of the row decides")
     message = f'no program renders it ({why}), and fallback="refuse" leaves nothing to Jinja2'
     return render_error("not_compiled", message, part.row(number), part.rows.column)
+
+
+@dataclass
+class _Given:
+    """A row's conversation, its arguments, and the messages as a template sees them, once they are known."""
+
+    conversation: Any
+    arguments: dict[str, Any]
+    messages: list[Any] | None = None
 
 
 class _Part(NamedTuple):

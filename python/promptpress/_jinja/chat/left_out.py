@@ -25,6 +25,8 @@ _CODES = {
     "reasoning": "reasoning_left_out",
     "name": "name_left_out",
 }
+_FEW_CHARACTERS = 4
+"""Characters that a text within a call or a tool has at least to be looked for: shorter ones stand in many places."""
 ARGUMENT_CODES = {"tools": "tools_left_out", "documents": "documents_left_out"}
 
 
@@ -113,8 +115,8 @@ class Kinds:
         return counts, refused
 
 
-def lacking_parts(messages: list[Any], arguments: Mapping[str, Any], pieces: Iterable[Piece]) -> list[Part]:
-    """Return the parts of a conversation, as a template sees it, that a text with these pieces lacks.
+def lacking_parts(parts: Iterable[Part], pieces: Iterable[Piece]) -> list[Part]:
+    """Return those of some parts that a text with these pieces lacks.
 
     A part that may be among bytes of several values is taken to be there.
     """
@@ -122,22 +124,27 @@ def lacking_parts(messages: list[Any], arguments: Mapping[str, Any], pieces: Ite
     if COMPUTED in written:
         return []
     covered = {(origin.message, origin.path or "") for origin in written}
-    return [
-        part for part, _ in parts_with_texts(messages, arguments) if not any(covers(where, part) for where in covered)
-    ]
+    return [part for part in parts if not any(covers(where, part) for where in covered)]
 
 
-def has_all_parts(messages: list[Any], arguments: Mapping[str, Any], text: str, source: str) -> bool:
-    """Return true if a text surely has all parts of a conversation; false if it may lack some.
+def doubtful_parts(messages: list[Any], arguments: Mapping[str, Any], text: str | None, source: str) -> list[Part]:
+    """Return the parts of a conversation, as a template sees it, that a text may lack; all of them without the text.
 
-    A part is there if its text is, and could have come from nowhere else: neither the template nor other data has it.
+    A part is there if one of its texts is, and could have come from nowhere else: neither the template nor other data
+    has it.
     """
     parts = list(parts_with_texts(messages, arguments))
-    if not all(of_part and of_part in text and of_part not in source for _, of_part in parts):
-        return False
+    if text is None or not parts:
+        return [part for part, _ in parts]
     once = [{key: value for key, value in message.items() if key not in REASONING[1:]} for message in messages]
     data = json.dumps([once, arguments], ensure_ascii=False, default=str)
-    return all(data.count(json.dumps(of_part, ensure_ascii=False)[1:-1]) == 1 for _, of_part in parts)
+
+    def is_sure(of_part: str) -> bool:
+        if not of_part or of_part not in text or of_part in source:
+            return False
+        return data.count(json.dumps(of_part, ensure_ascii=False)[1:-1]) == 1
+
+    return [part for part, texts in parts if not any(map(is_sure, texts))]
 
 
 def covers(where: tuple[int | None, str], part: Part) -> bool:
@@ -149,26 +156,31 @@ def covers(where: tuple[int | None, str], part: Part) -> bool:
     return part == owner or part.path.startswith(path)
 
 
-def parts_with_texts(messages: list[Any], arguments: Mapping[str, Any]) -> Iterator[tuple[Part, str]]:
-    """Yield the parts of a conversation that aren't blank, each with a text that a prompt with the part has mostly."""
+def parts_with_texts(messages: list[Any], arguments: Mapping[str, Any]) -> Iterator[tuple[Part, list[str]]]:
+    """Yield the parts of a conversation that aren't blank, each with texts of which a prompt with the part has one."""
     for number, message in enumerate(messages):
         role = message.get("role") if isinstance(message.get("role"), str) else None
         for key, value in message.items():
             for path, item in _items(key, value):
                 part = part_of(Origin("field", None, number, role, path))
                 if part is not None and (text := _text(item).strip()):
-                    yield part, text
+                    is_call = part.code == "tool_call_left_out" and not path.endswith("arguments")
+                    yield part, [*([] if is_call else [text]), *_texts_in(item)]
     for name, value in arguments.items():
         part = part_of(Origin("argument", path=name)) if value else None
         if part is not None:
-            yield part, _text(_first_name(value))
+            yield part, list(_texts_in(value[0] if isinstance(value, (list, tuple)) else value))
 
 
-def _first_name(value: Any) -> Any:
-    """Return the name or the title of the first tool or document; None if it has none."""
-    first = value[0] if isinstance(value, (list, tuple)) else None
-    first = first.get("function", first) if isinstance(first, dict) else {}
-    return first.get("name", first.get("title")) if isinstance(first, dict) else None
+def _texts_in(value: Any, key: str = "") -> Iterator[str]:
+    """Yield the texts within a list or dict that belong to the same part."""
+    if isinstance(value, dict):
+        of_call = ("id", "type", "arguments") if key in ("", "function") else ()
+        for name, item in value.items():
+            if isinstance(item, str) and name not in of_call and len(item.strip()) >= _FEW_CHARACTERS:
+                yield item.strip()
+            elif name not in of_call:
+                yield from _texts_in(item, name)
 
 
 def _items(key: str, value: Any) -> Iterator[tuple[str, Any]]:
