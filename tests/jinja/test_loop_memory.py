@@ -55,7 +55,7 @@ LOOPS = {  # (( and )) are the loop over the messages
     "break": "(({% if m.role == 'tool' %}{% break %}{% endif %}{{ m.content }}))",
     "a condition": "{% for m in messages if m.role != 'system' %}{{ loop.index }}{{ m.content }}{{ loop.last }}))",
     "a slice": (
-        "{% if messages[0].role == 'system' %}{% set rest = messages[1:] %}{% else %}{% set rest = messages %}{% endif %}"
+        "{% set rest = messages[1:] if messages[0].role == 'system' else messages %}"
         "{% for m in rest %}{{ loop.index0 }}{{ m.content }}{{ rest[-1].role }}))"
     ),
     "the prompt within": ("(({{ m.content }}{% if loop.last and add_generation_prompt %}A:{% endif %}))"),

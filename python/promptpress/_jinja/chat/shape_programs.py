@@ -52,8 +52,6 @@ CHEAP_PROGRAMS = 64
 """The first shapes, which are compiled as soon as they occur again."""
 MAX_EXHAUSTED = 2
 """Shapes that may exceed the cost of compiling; after them, no more are compiled."""
-FEW_ROWS = 8
-"""Rows of a new shape that are worth no program yet: a template that renders a few conversations never needs one."""
 WORTHWHILE_ROWS = 16
 """Rows after which any shape is compiled: Jinja2 renders about as many in the time that compiling takes."""
 
@@ -339,7 +337,7 @@ class ShapePrograms:
             without = _TOO_COSTLY if self.is_exhausted else without
             new_shape = _UNKNOWN if len(self._programs) < CHEAP_PROGRAMS else without
             programs = [
-                self._programs.get(number, new_shape if self._rows[number] < FEW_ROWS else without)
+                self._programs.get(number, new_shape if self._rows[number] < WORTHWHILE_ROWS else without)
                 for number, _ in counts
             ]
         if is_known and len(counts) == 1:
@@ -355,7 +353,7 @@ class ShapePrograms:
         """
         is_known = is_known or number in self._rows or self._settings.fallback == "refuse"
         self._rows[number] = total = self._rows.get(number, 0) + rows
-        if not is_known and rows < FEW_ROWS:
+        if not is_known and rows < WORTHWHILE_ROWS:
             return False
         if number in self._programs or len(self._programs) >= MAX_PROGRAMS or self.is_exhausted:
             return False
