@@ -1,7 +1,7 @@
 """Loops over messages whose turns are rendered once, for conversations that begin alike.
 
 What a loop writes for a message depends on the message, its number and on what else the loop's body reads: later
-messages (`loop.last`), fields of namespaces, names from around the loop. Expressions of these are found in the tree and
+messages (`loop.last`), fields of namespaces, names from around the loop. Expressions of these are searched in the tree and
 computed for each message. Where they have the values that they had before, the text is that of before, and so
 are the fields that the body has set. A loop that isn't understood is run as it stands.
 """
@@ -9,6 +9,7 @@ are the fields that the body has set. A loop that isn't understood is run as it 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from jinja2 import nodes
@@ -58,7 +59,7 @@ def remember_loops(tree: Any) -> bool:
     """Change the loops over messages in a tree so that a memory has the texts of their turns; return true for any."""
     if any(True for _ in tree.find_all(_UNFOLLOWED)):
         return False
-    found = 0
+    count = 0
     for loop in list(_outer_loops(tree.body)):
         try:
             keys = _Body(loop, tree).keys()
@@ -68,13 +69,13 @@ def remember_loops(tree: Any) -> bool:
         read = [*(nodes.Name(name, "load") for name in names), *keys.expressions]
         body = nodes.AssignBlock(nodes.Name(_TEXT, "store"), None, loop.body, lineno=loop.lineno)
         remembered = nodes.If(nodes.Tuple(read, "load"), [body], [], [], lineno=loop.lineno)
-        vars(remembered)["remembered"] = (found, loop.target.name, keys)
+        vars(remembered)["write_code"] = partial(_write_body, (count, loop.target.name, keys))
         loop.body = [remembered]
-        found += 1
+        count += 1
     # A name that is read around a loop isn't looked up in each of its turns.
     tree.body[:0] = [nodes.ExprStmt(nodes.Name(name, "load"), lineno=1) for name in (MEMORY, _TEXT)]
     tree.set_environment(tree.environment)
-    return found > 0
+    return count > 0
 
 
 def _outer_loops(body: Iterable[nodes.Node]) -> Iterator[Any]:
@@ -96,16 +97,14 @@ def _grows(node: nodes.Node) -> bool:
     return isinstance(node, nodes.Name)
 
 
-def writes_remembered(code: Any, node: nodes.If, frame: Any) -> bool:
-    """Write the code of a loop's body that is remembered; return false for any other condition."""
-    if "remembered" not in vars(node):
-        return False
-    number, target, keys = vars(node)["remembered"]
+def _write_body(loop: tuple[int, str, Keys], code: Any, node: nodes.If, frame: Any) -> None:
+    """Write the code of a loop's body that is remembered, given the loop's number, its target and its keys."""
+    number, target, keys = loop
 
     def ref(name: str) -> str:
         return str(frame.symbols.ref(name))
 
-    memory, found, value = ref(MEMORY), code.temporary_identifier(), code.temporary_identifier()
+    memory, kept, value = ref(MEMORY), code.temporary_identifier(), code.temporary_identifier()
     of_key = frame.soft()
     vars(of_key)["is_key"] = True
 
@@ -125,38 +124,34 @@ def writes_remembered(code: Any, node: nodes.If, frame: Any) -> bool:
         code.outdent()
 
     key = f"({number}, id({ref(target)}), {ref('loop')}.index0)"
-    code.writeline(f"{found} = {memory}.texts.get({key})", node)
+    code.writeline(f"{kept} = {memory}.texts.get({key})", node)
     if keys.expressions:
-        block(f"while {found}.__class__ is list:")
+        block(f"while {kept}.__class__ is list:")
         for index, expression in enumerate(keys.expressions):
-            block(f"{'elif' if index else 'if'} {found}[0] == {index}:")
+            block(f"{'elif' if index else 'if'} {kept}[0] == {index}:")
             write_value(expression)
             code.outdent()
-        code.writeline(f"{found} = {found}[1].get({value})")
+        code.writeline(f"{kept} = {kept}[1].get({value})")
         code.outdent()
     fields = "".join(f"({ref(name)}, {field!r}), " for name, field in keys.fields)
-    block(f"if {found} is None:", f"{memory}.seen.clear()")
+    block(f"if {kept} is None:", f"{memory}.seen.clear()")
     for index, expression in enumerate(keys.expressions[keys.always :], keys.always):
         write_value(expression)
         code.writeline(f"{memory}.seen[{index}] = {value}")
     code.blockvisit(node.body, frame.soft())
-    code.writeline(f"{found} = {memory}.remember({ref(target)}, {key}, {ref(_TEXT)}, ({fields}))")
+    code.writeline(f"{kept} = {memory}.remember({ref(target)}, {key}, {ref(_TEXT)}, ({fields}))")
     code.outdent()
     if fields:
-        block("else:", f"{memory}.restore({found}, ({fields}))")
+        block("else:", f"{memory}.restore({kept}, ({fields}))")
         code.outdent()
-    code.writeline(f"yield {found}[0]" if frame.buffer is None else f"{frame.buffer}.append({found}[0])")
-    return True
+    code.writeline(f"yield {kept}[0]" if frame.buffer is None else f"{frame.buffer}.append({kept}[0])")
 
 
-def writes_read(code: Any, node: nodes.Expr, frame: Any) -> bool:
-    """Write the code of an expression that tells a memory what it is; return false for any other expression."""
-    if "remembered" not in vars(node):
-        return False
-    code.write(f"{frame.symbols.ref(MEMORY)}.saw({vars(node)['remembered']}, ")
-    code.visit(node.expr, frame)  # type: ignore[attr-defined]
+def _write_read(number: int, code: Any, node: Any, frame: Any) -> None:
+    """Write the code of an expression that tells a memory what it is."""
+    code.write(f"{frame.symbols.ref(MEMORY)}.saw({number}, ")
+    code.visit(node.expr, frame)
     code.write(")")
-    return True
 
 
 class _Body:
@@ -260,18 +255,20 @@ class _Body:
                         raise _NotFollowedError
                     self._read(child, is_inner=inner, is_shared=is_shared)
                 else:
-                    self._found(node, name, child, is_shared=is_shared)
+                    self._note(node, name, child, is_shared=is_shared)
 
-    def _found(self, owner: nodes.Node, name: str, node: nodes.Expr, *, is_shared: bool) -> None:
+    def _note(self, owner: nodes.Node, name: str, node: nodes.Expr, *, is_shared: bool) -> None:
         """Add an expression; let the body tell that it reads it."""
         if node not in self._expressions:
             self._expressions.append(node)
         if is_shared:
             return
-        told = nodes.MarkSafeIfAutoescape(node, lineno=node.lineno)
-        vars(told)["remembered"] = self._expressions.index(node)
+        noted = nodes.MarkSafeIfAutoescape(node, lineno=node.lineno)
+        vars(noted)["write_code"] = partial(_write_read, self._expressions.index(node))
         children = getattr(owner, name)
-        setattr(owner, name, [told if each is node else each for each in children] if type(children) is list else told)
+        setattr(
+            owner, name, [noted if each is node else each for each in children] if type(children) is list else noted
+        )
 
     def _depends(self, node: nodes.Node, is_inner: bool) -> bool:
         """Return true if a value may depend on more than the message, its number and arguments."""
@@ -332,17 +329,17 @@ class UselessMemoryError(Exception):
 class LoopMemory:
     """The texts of turns in the loops of one template, for conversations that begin alike.
 
-    `known` has the ids of the messages, and of the lists and dicts in them, which have to live as long as the memory.
+    `living` has the ids of the messages, and of the lists and dicts in them, which have to live as long as the memory.
     More than `limit` texts are none that come again.
     """
 
-    def __init__(self, known: Container[int], limit: int) -> None:
+    def __init__(self, living: Container[int], limit: int) -> None:
         self.texts: dict[Any, Any] = {}
         """By its number and that of its loop, a message's text with the fields that were set; or the number of the
         expression that is read next, with the same by its values."""
         self.seen: dict[int, Any] = {}
         """The values of the expressions that the present body has read."""
-        self._known = known
+        self._living = living
         self._limit = limit
 
     def saw(self, number: int, value: Any) -> Any:
@@ -359,33 +356,33 @@ class LoopMemory:
             return kind, plain(value), value.ends if isinstance(value, str) else value.origin  # type: ignore[attr-defined]
         if issubclass(kind, Undefined):
             return kind
-        return (kind, id(value)) if id(value) in self._known else object()
+        return (kind, id(value)) if id(value) in self._living else object()
 
     def remember(
         self, item: Any, key: tuple[int, int, int], text: str, fields: tuple[tuple[Any, str], ...]
     ) -> tuple[str, tuple[Any, ...]]:
         """Keep the text of a loop's turn, with the fields of namespaces that its body may have set."""
         values = tuple(_field(space, name) for space, name in fields)
-        found = text, values
+        kept = text, values
         self._limit -= 1
         if self._limit < 0:
             raise UselessMemoryError
         keys = [*self.seen.values(), *(self.key(value) for value in values if value is not _MISSING)]
-        if id(item) not in self._known or any(type(each) is object for each in keys):
-            return found
-        place, edge = self.texts, key
+        if id(item) not in self._living or any(type(each) is object for each in keys):
+            return kept
+        level, edge = self.texts, key
         for number, value in self.seen.items():
-            following = place.setdefault(edge, [number, {}])
+            following = level.setdefault(edge, [number, {}])
             if type(following) is not list or following[0] != number:
-                return found
-            place, edge = following[1], value
-        place[edge] = found
-        return found
+                return kept
+            level, edge = following[1], value
+        level[edge] = kept
+        return kept
 
     @staticmethod
-    def restore(found: tuple[str, tuple[Any, ...]], fields: tuple[tuple[Any, str], ...]) -> None:
+    def restore(kept: tuple[str, tuple[Any, ...]], fields: tuple[tuple[Any, str], ...]) -> None:
         """Set the fields that the body has set when its text was kept."""
-        for (space, name), value in zip(fields, found[1], strict=True):
+        for (space, name), value in zip(fields, kept[1], strict=True):
             if value is not _MISSING:
                 space[name] = value
 

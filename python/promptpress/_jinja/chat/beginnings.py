@@ -95,18 +95,15 @@ class Beginnings:
 
     def _covered_by(self, text: str) -> frozenset[Part] | None:
         """Return the parts of which a text has bytes; None if it may have those of any."""
-        found = self._covered.get(id(text))
-        if found is not None and found[0] is text:
-            return found[1]
+        cached = self._covered.get(id(text))
+        if cached is not None and cached[0] is text:
+            return cached[1]
         origins = {self.of_value(origin) for _, origin in pieces(text)} - {None}
         parts = None
         if COMPUTED not in origins:
-            places = {(origin.message, origin.path or "") for origin in origins if origin is not None}
+            paths = {(origin.message, origin.path or "") for origin in origins if origin is not None}
             parts = frozenset(
-                part
-                for place in places
-                for part in self._parts[-1 if place[0] is None else place[0]]
-                if covers(place, part)
+                part for path in paths for part in self._parts[-1 if path[0] is None else path[0]] if covers(path, part)
             )
         self._covered[id(text)] = text, parts
         return parts
@@ -142,7 +139,7 @@ class Beginning:
         spans = []
         for piece, origin in tail_pieces:
             end = start + len(piece.encode())
-            known = TEMPLATE if origin is None else origin
-            spans.append({"start": start, "end": end, **{name: getattr(known, name, None) for name in _FIELDS}})
+            source = TEMPLATE if origin is None else origin
+            spans.append({"start": start, "end": end, **{name: getattr(source, name, None) for name in _FIELDS}})
             start = end
         return spans

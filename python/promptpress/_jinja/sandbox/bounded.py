@@ -14,7 +14,6 @@ from jinja2.lexer import TokenStream
 from jinja2.optimizer import Optimizer
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from promptpress._jinja.loop_memory import writes_read, writes_remembered
 from promptpress._jinja.sandbox.bounds import (
     MAX_INT_BITS,
     charge,
@@ -94,12 +93,12 @@ class _BoundedCode(CodeGenerator):
         environment.undeclared |= names - environment.globals.keys()
 
     def visit_If(self, node: nodes.If, frame: Frame) -> None:  # noqa: N802
-        if not writes_remembered(self, node, frame):
-            super().visit_If(node, frame)
+        write = vars(node).get("write_code")
+        super().visit_If(node, frame) if write is None else write(self, node, frame)
 
     def visit_MarkSafeIfAutoescape(self, node: nodes.MarkSafeIfAutoescape, frame: Frame) -> None:  # noqa: N802
-        if not writes_read(self, node, frame):
-            super().visit_MarkSafeIfAutoescape(node, frame)
+        write = vars(node).get("write_code")
+        super().visit_MarkSafeIfAutoescape(node, frame) if write is None else write(self, node, frame)
 
     def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802
         # What is known of each turn of a loop is asked for often.
