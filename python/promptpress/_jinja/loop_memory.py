@@ -1,9 +1,9 @@
 """Loops over messages whose turns are rendered once, for conversations that begin alike.
 
 What a loop writes for a message depends on the message, its number and on what else the loop's body reads: later
-messages (`loop.last`), fields of namespaces, names from around the loop. Expressions of these are searched in the tree and
-computed for each message. Where they have the values that they had before, the text is that of before, and so
-are the fields that the body has set. A loop that isn't understood is run as it stands.
+messages (`loop.last`), fields of namespaces, names from around the loop. The largest expressions of these are searched
+in the tree, and the body tells which of them it reads. Where they have the values that they had before, the text is
+that of before, and so are the fields that the body has set. A loop that isn't understood is run as it stands.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ class _Body:
             names = list(macro.find_all(nodes.Name))
             local |= {node.name for node in names if node.ctx != "load"}
             # A macro doesn't see the names of the loop around its call.
-            if of_loop - {"caller", "varargs", "kwargs"} & {node.name for node in names} - local:
+            if (of_loop - {"caller", "varargs", "kwargs"}) & {node.name for node in names} - local:
                 raise _NotFollowedError
             called += self._add([*macro.defaults, *macro.body])
             self._inner |= local

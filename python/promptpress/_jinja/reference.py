@@ -87,6 +87,7 @@ class Reference:
         """A template whose values have origins, and whose loops use the memory that it is given; None if none can."""
         if not self._remembering:
             self._remembering.append(None)
+            BUDGET.start(steps=COMPILE_STEPS)
             tree = self.environment.parse(self.source)
             if MEMORY not in self.source and remember_loops(tree):
                 self._remembering[0] = traced_template(self.environment, self.environment.compile(tree))
