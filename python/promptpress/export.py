@@ -14,6 +14,7 @@ from promptpress_workbench.export.batch_files import litellm_batch, openai_batch
 from promptpress_workbench.export.chat_tables import datasets, ray_rows
 from promptpress_workbench.export.conversations import alpaca, messages_json, sharegpt
 from promptpress_workbench.export.join_results import join
+from promptpress_workbench.export.predictions import predictions
 from promptpress_workbench.export.preference_tokens import trl_preference_tokens
 from promptpress_workbench.export.streams import Written
 from promptpress_workbench.export.token_tables import axolotl_tokens, ray_tokens, sglang_tokens, trl_tokens, vllm_tokens
@@ -30,6 +31,7 @@ __all__ = [
     "litellm_batch",
     "messages_json",
     "openai_batch",
+    "predictions",
     "preference",
     "prompt_completion",
     "ray_rows",

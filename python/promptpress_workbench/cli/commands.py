@@ -57,6 +57,7 @@ def _help(**texts: str) -> dict[str, Keywords]:
 
 _SOURCES = ("config", "data", "examples", *TEMPLATE_OPTIONS, *MODEL_OPTIONS, *JINJA_OPTIONS)
 _RULES = (*OVERRIDES, "tokenizer", *BUDGET_OPTIONS)
+_OF_TASKS = ("system", "shots", "shots_seed", "chat_template", *LM_EVAL_OPTIONS)
 _ROWS = ("where", "limit", "sample", "seed")
 _WRITING = ("out", "out_format", "compression", "keep", "index", "errors", "no_clobber", "resume", "skip_corrupt")
 _RUN = (*FORMAT_OPTIONS, "threads", "quiet", "traceback")
@@ -328,7 +329,7 @@ _EXPORT = Command(
     " --out batch.jsonl",
     ("data", "limit", "template", "answer", "chat_template", "tokenizer", "out", "model_name", "params"),
     (
-        *("kind", *_SOURCES, *_RULES, *_ROWS, *_FORM_OPTIONS, *_BULK),
+        *("kind", *_SOURCES, *LM_EVAL_OPTIONS, *_RULES, *_ROWS, *_FORM_OPTIONS, *_BULK),
         *("out", "keep", "order", "errors", "no_clobber", "cache_control", "strict", "allow"),
     ),
     f"""\
@@ -365,8 +366,9 @@ _JOIN = Command(
     "promptpress join results.jsonl --table questions.csv --out answers.jsonl",
     ("table", "data", "requests", "out", "custom_id", "choices", "raw", "prefix", "retry"),
     (
-        *("results", "table", "data", "examples", *MODEL_OPTIONS, *_RULES, "limit", "keep", "out", "out_format"),
-        *("compression", "no_clobber", "custom_id", "choices", "raw", "prefix", "retry", "requests", "strict", *_RUN),
+        *("results", "table", "data", "examples", *MODEL_OPTIONS, *_OF_TASKS, *_RULES, "limit", "keep", "out"),
+        *("out_format", "compression", "no_clobber", "custom_id", "choices", "raw", "prefix", "retry", "requests"),
+        *("predictions", "unanswered", "strict", *_RUN),
     ),
     """\
 RESULTS are the output and error files of OpenAI's Batch API, vLLM or LiteLLM, in any order and number; results may be

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import time
 import warnings
 from argparse import Namespace
@@ -24,7 +23,7 @@ from promptpress_workbench.cli.arguments import alternative
 from promptpress_workbench.cli.configurations import held_warnings, in_options_of_template, report_notes, token_counter
 from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.cli.jinja_sources import argument_columns
-from promptpress_workbench.cli.lm_eval_tasks import is_task
+from promptpress_workbench.cli.lm_eval_tasks import is_task, refuse_lm_eval
 from promptpress_workbench.cli.options import first_given, option_name
 from promptpress_workbench.cli.output import keep_columns, refuse_clash, refuse_overwriting, write_prompts
 from promptpress_workbench.cli.prompt_sources import (
@@ -62,8 +61,11 @@ _TRAINED = frozenset({"message_left_out", "tool_call_left_out"})
 """Codes of what assistants say, which no export for trainers leaves out in silence."""
 
 _CHATS = "/v1/chat/completions"  # the URL of chats, which have keys of caches
-_WORDS_OF_APIS = {"until": "stop", "max_gen_toks": "max_tokens"}
-"""The parameters of APIs for those of a task."""
+_WORDS_OF_APIS = {"sglang-tokens": ("stop", "max_new_tokens")}
+"""A form's words for stop words and the most tokens of an answer, where they aren't OpenAI's."""
+
+_MAX_STOPS = 4  # OpenAI's limit
+_MAX_TOKENS = 256  # what lm_eval's models take if a task doesn't say it
 
 _COLUMN_OPTIONS = ("answer", "input_column", "chosen", "rejected", "chosen_label")
 _NAMED_BY_ERRORS = (
@@ -86,7 +88,7 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
     refuse_overwriting(settings)
     start = time.perf_counter()
     with held_warnings(settings) as held:
-        texts, samples = _source(settings, arguments)
+        texts, samples, arguments = _source(settings, arguments)
     if EXPORTS[arguments.kind].writes == "tokens":
         refuse_messages(arguments.kind, texts, samples)
     renderer = _writer_of(arguments, texts)
@@ -346,9 +348,11 @@ def _sends_texts(arguments: Namespace) -> bool:
     )
 
 
-def _source(settings: Settings, arguments: Namespace) -> tuple[AnyRenderer, AnySamples]:
-    """Return what gives the prompts, and its samples."""
+def _source(settings: Settings, arguments: Namespace) -> tuple[AnyRenderer, AnySamples, Namespace]:
+    """Return what gives the prompts, its samples, and the arguments with what these decide."""
     sends_texts = _sends_texts(arguments)
+    if not is_task(settings.config):
+        refuse_lm_eval(arguments)
     if EXPORTS[arguments.kind].writes == "requests" and not sends_texts:
         settings = replace(settings, argument_column=None)  # they are for the server's chat template
     if settings.chat_template is not None and not sends_texts and not is_task(settings.config):
@@ -360,7 +364,7 @@ def _source(settings: Settings, arguments: Namespace) -> tuple[AnyRenderer, AnyS
     if settings.output is None and makes_messages and not sends_texts and not is_task(settings.config):
         settings, allowed = replace(settings, output="openai"), ("output",)
     try:
-        texts, samples = open_source(settings, allowed=allowed)
+        texts, samples = open_source(settings, allowed=allowed, repeated=True)
     except promptpress.TemplateError as error:
         if error.code != "missing_api_role" or settings.output != "openai":
             raise
@@ -370,35 +374,57 @@ def _source(settings: Settings, arguments: Namespace) -> tuple[AnyRenderer, AnyS
         ) from error
     if is_task(settings.config):
         _check_task(settings, arguments, samples)
+        arguments = _with_params_of_task(settings, arguments, samples)
     if arguments.kind == "messages-json" and "tools" in {*samples.schema.names} - {
         *keep_columns(settings.keep, samples.schema)
     }:
         text = "the column 'tools' isn't in the lines; --keep tools writes it"
         warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
-    return texts, samples
+    return texts, samples, arguments
 
 
 def _check_task(settings: Settings, arguments: Namespace, samples: AnySamples) -> None:
-    """Refuse requests that score continuations, and tell of parameters that a task sets for its own requests."""
+    """Refuse requests that score continuations, and tell of parameters that a form has no place for."""
     if "continuation" in samples.schema.names:
         raise UsageError(
             f"{settings.config}: its requests score continuations, for which {arguments.kind} has no place; render "
             "writes them"
         )
-    if "generation_kwargs" in samples.schema.names and not arguments.params:
+    if "generation_kwargs" in samples.schema.names and "params" not in EXPORTS[arguments.kind].options:
         text = f"{settings.config}: what its generation_kwargs say of sampling isn't in the requests"
-        if "params" in EXPORTS[arguments.kind].options:
-            text += f"; --params {shlex.quote(_params_of(samples.table()))} sets it"
         warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
 
 
-def _params_of(requests: pa.Table) -> str:
-    """Return the parameters that a task sets for its requests, as JSON in the words of APIs."""
-    given: dict[str, Any] = json.loads(requests["generation_kwargs"][0].as_py()) if len(requests) else {}
-    if given.pop("do_sample", None) is False:
-        given.setdefault("temperature", 0.0)
-    given = {_WORDS_OF_APIS.get(name, name): value for name, value in given.items()}
-    return json.dumps(given, ensure_ascii=False)
+def _with_params_of_task(settings: Settings, arguments: Namespace, samples: AnySamples) -> Namespace:
+    """Return arguments with the parameters of a task's requests, as lm_eval's models of APIs send them.
+
+    Those of `--params` count more, and null there leaves one out.
+    """
+    if "generation_kwargs" not in samples.schema.names or "params" not in EXPORTS[arguments.kind].options:
+        return arguments
+    requests, given = samples.table(), arguments.params or {}
+    of_task: dict[str, Any] = json.loads(requests["generation_kwargs"][0].as_py()) if len(requests) else {}
+    of_task.pop("do_sample", None)
+    stop, max_tokens = _WORDS_OF_APIS.get(arguments.kind, ("stop", "max_tokens"))
+    tokens = of_task.pop("max_gen_toks", _MAX_TOKENS)
+    tokens = of_task.pop("max_tokens", tokens)
+    stops = of_task.pop("until", None) or []
+    stops = [stops] if isinstance(stops, str) else [text for text in stops if text]
+    if len(stops) > _MAX_STOPS and stop not in given and arguments.kind in ("openai-batch", "litellm-batch"):
+        text = (
+            f"{settings.config}: it has {len(stops)} stop words, and OpenAI takes {_MAX_STOPS}: the first are sent, as "
+            f"lm_eval does; --params '{{\"{stop}\": [...]}}' chooses others"
+        )
+        warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
+        stops = stops[:_MAX_STOPS]
+    params = {"temperature": 0, **of_task} | ({stop: stops} if stops else {})
+    if "max_completion_tokens" not in given:
+        params[max_tokens] = tokens
+    left_out = {name for name in params if name in given and given[name] is None}
+    params = {name: value for name, value in {**params, **given}.items() if name not in left_out}
+    if not settings.quiet:
+        say(f"each request has {json.dumps(params, ensure_ascii=False)}: {settings.config}, and --params before it")
+    return _with(arguments, params=params)
 
 
 def _prompt_field(renderer: AnyRenderer, outputs: pa.Schema) -> pa.Field:

@@ -122,7 +122,9 @@ GROUPS: dict[str, dict[str, Keywords]] = {
         "limits": _value("A=N,B=N", "upper limits: prompt_bytes=4000000, labels=10", values.limits),
     },
     "template (a task of lm-evaluation-harness)": {
-        "fewshot_as_multiturn": _flag("with --chat-template: write each example as messages of its own", default=None),
+        "fewshot_as_multiturn": _flag(
+            "make chats: messages, or --chat-template's texts, with each example in its own", default=None
+        ),
         "processed_docs": _flag("--data contains the results of the task's process_docs", default=None),
     },
     "messages": {
@@ -243,6 +245,8 @@ GROUPS: dict[str, dict[str, Keywords]] = {
         "choices": _flag("join a list of all choices instead of the first one"),
         "raw": _flag("add each result as JSON, as it was received"),
         "prefix": _value("TEXT", "the beginning of the new columns' names", default=""),
+        "predictions": _value("DIR", "write the answers as the harness's predictions into DIR, the folder of a run"),
+        "unanswered": _value("TEXT", "the prediction of rows without an answer; default: an error that counts them"),
         "retry": _value("FILE", "write the requests that failed or have no result, to be sent again"),
     },
     "output (findings)": {

@@ -88,14 +88,15 @@ def is_rendered(path: str | None) -> bool:
 
 
 def open_source(
-    settings: Settings, batch_size: int | None = None, allowed: Container[str] = ()
+    settings: Settings, batch_size: int | None = None, allowed: Container[str] = (), *, repeated: bool = False
 ) -> tuple[AnyRenderer, AnySamples]:
     """Return what gives the prompts of a command line, and its samples.
 
     `batch_size` takes the place of the option's. `allowed` are options of configurations that templates may have too.
+    `repeated` is that of `task_prompts`.
     """
     if is_task(settings.config):
-        table = task_prompts(settings)
+        table = task_prompts(settings, repeated=repeated)
         return PromptColumn(PROMPT_COLUMN), TableSamples(table, batch_size or settings.batch_size)
     if not holds_prompts(settings):
         renderer = _checked_renderer(settings, allowed)

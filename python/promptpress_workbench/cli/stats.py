@@ -43,7 +43,7 @@ def stats(settings: Settings, arguments: Namespace) -> None:
             return
         prepared.close()
     counter = None if settings.tokenizer is None else token_counter(settings.tokenizer)
-    renderer, samples = open_source(settings)
+    renderer, samples = open_source(settings, repeated=True)
     (column,) = engine_of(renderer).required_columns if isinstance(renderer, PromptColumn) else (None,)
     report_notes(renderer, samples.schema, settings, looks=True)
     with Progress(settings, samples.num_rows) as progress, reading_errors(samples):

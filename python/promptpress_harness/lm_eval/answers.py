@@ -1,0 +1,145 @@
+"""Answers of a batch as a model of lm-evaluation-harness, which computes its own metrics over them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from promptpress.engine import as_table
+from promptpress.engine.errors import render_error
+from promptpress.engine.tables import PROMPT_COLUMN
+from promptpress.typing import TableLike
+
+from promptpress_harness.answers import answered
+from promptpress_harness.lm_eval.contexts import ChatFunction, chat_function
+
+if TYPE_CHECKING:
+    from lm_eval.api.model import LM  # type: ignore[import-not-found]
+
+MODEL = "promptpress-answers"
+"""The model's name on the harness's command line, which `promptpress-run` adds."""
+
+_TASK = "{task}"
+_DOCUMENT = "doc_id"
+_SHOWN = 60
+
+
+def answers(
+    source: TableLike | str | os.PathLike[str],
+    *,
+    unanswered: str | None = None,
+    chat_template: ChatFunction | None = None,
+) -> LM:
+    """Return a model of lm-evaluation-harness that answers what a batch has answered.
+
+    It gives each document of a task its own answers, in the order of its repeats. Each context has to be the one that
+    was sent. `promptpress-run lm_eval run --model promptpress-answers --model_args answers=FILE` has the same model.
+
+    Args:
+        source: The rows that `promptpress join --table TASK.yaml` wrote: a table, or the path of a file. `{task}` in a
+            path is the task's name, so that each of several tasks has its own file.
+        unanswered: The answer where there is none, be it missing, an error or a refusal. None: such rows are an error.
+        chat_template: Makes the texts of chats, if texts of a chat template were sent. By default chats are messages as
+            JSON, as the harness's models of APIs have them.
+
+    Returns:
+        A model for `lm_eval.simple_evaluate(model=...)`. It raises RenderError if the answers of a task aren't all
+        there, or a document or its context isn't that of the rows; and NotImplementedError for log-likelihoods.
+
+    Raises:
+        ImportError: If lm_eval isn't installed.
+    """
+    kind: Any = model_class()
+    model: LM = kind(source, unanswered, chat_template)
+    return model
+
+
+def with_answers(get_model: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return the harness's function that looks up a model, with the one of answers."""
+    return lambda model_name: model_class() if model_name == MODEL else get_model(model_name)
+
+
+@cache
+def model_class() -> type:
+    """Make the class, of whose base there is none without the harness."""
+    from lm_eval.api.model import LM  # noqa: PLC0415 - needn't be installed
+
+    class Answers(LM):  # type: ignore[misc]
+        """Recorded answers as a model; on the command line, other settings of models have no meaning."""
+
+        tokenizer_name = MODEL
+
+        def __init__(self, answers: Any, unanswered: Any = None, chat_template: Any = None, **_: Any) -> None:
+            super().__init__()
+            if isinstance(chat_template, str):
+                from promptpress import ChatTemplate  # noqa: PLC0415 - needs Jinja2
+
+                chat_template = ChatTemplate.from_tokenizer(chat_template)
+            self._chat = chat_function(chat_template)
+            self._source = answers
+            self._unanswered = None if unanswered is None else str(unanswered)
+
+        def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:  # noqa: ARG002
+            asked: dict[str, list[tuple[int, str]]] = defaultdict(list)
+            for request in requests:
+                asked[request.task_name].append((request.doc_id, request.args[0]))
+            given = {task: iter(_answers_of(self._source, task, self._unanswered, asked[task])) for task in asked}
+            return [next(given[request.task_name]) for request in requests]
+
+        def loglikelihood(self, requests: list[Any], **_: Any) -> Any:
+            raise NotImplementedError(
+                f"{requests[0].task_name}: scores log-likelihoods, which no answer of a batch has; tasks of the type "
+                "generate_until can be answered"
+            )
+
+        loglikelihood_rolling = loglikelihood
+
+        def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> str:
+            if self._chat is None:
+                return json.dumps(chat_history, ensure_ascii=False)
+            return self._chat(chat_history, add_generation_prompt=add_generation_prompt)
+
+    return Answers
+
+
+def _answers_of(source: Any, task: str, unanswered: str | None, asked: list[tuple[int, str]]) -> list[str]:
+    """Return a task's answers to contexts of documents, in this order."""
+    path = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
+    table = as_table(source if path is None else path.replace(_TASK, task))
+    for name in (_DOCUMENT, PROMPT_COLUMN):
+        if name not in table.column_names:
+            message = "there is no such column; promptpress join --table TASK.yaml writes such rows"
+            raise render_error("missing_column", message, column=name)
+    times = Counter(document for document, _ in asked)
+    table = table.filter(pa.array([document in times for document in table[_DOCUMENT].to_pylist()], pa.bool_()))
+    columns = [table[name].to_pylist() for name in (_DOCUMENT, PROMPT_COLUMN)]
+    sent, texts = dict(zip(*columns, strict=True)), defaultdict[int, list[str]](list)
+    for document, answer in zip(columns[0], answered(table, unanswered, place=_DOCUMENT), strict=True):
+        texts[document] += answer if isinstance(answer, list) else [answer]
+    for document, context in asked:
+        if (prompt := sent.get(document)) != context:
+            wrong = "isn't among the rows with answers" if prompt is None else _difference(prompt, context)
+        elif len(texts[document]) != times[document]:
+            wrong = f"has {len(texts[document])} answers, and the harness asks for {times[document]}"
+        else:
+            continue
+        raise render_error("invalid_result", f"task {task}, document {document} {wrong}", placed=False)
+    left = {document: iter(listed) for document, listed in texts.items()}
+    return [next(left[document]) for document, _ in asked]
+
+
+def _difference(sent: str, asked: str) -> str:
+    """Say where a context differs from the one that was sent, and what both sides have to have in common."""
+    pairs = enumerate(zip(sent, asked, strict=False))
+    at = next((at for at, (one, other) in pairs if one != other), min(len(sent), len(asked)))
+    texts = [text[max(0, at - _SHOWN // 2) : at + _SHOWN // 2] for text in (sent, asked)]
+    return (
+        f"has another context than was sent, from character {at} on: {texts[0]!r} was sent, and the harness has "
+        f"{texts[1]!r}; the task, its documents, shots, seed and system have to be those of the export, and "
+        "--fewshot-as-multiturn there is --apply_chat_template here"
+    )
