@@ -27,6 +27,9 @@ def test_with_sampling_params() -> None:
     assert with_sampling_params(rows, {"temperature": 0}, {"max_tokens": "room"}).read_all()[
         "sampling_params"
     ].to_pylist() == [{"temperature": 0, "max_tokens": 5}, {"temperature": 0, "max_tokens": 9}]
+    words = {"stop": ["\n", "Q:"], "logit_bias": {"7": 1.0}}
+    made = with_sampling_params(pa.table({"room": [5, 9]}).to_reader(), words, None).read_all()
+    assert made["sampling_params"].to_pylist() == [words, words]
 
 
 def test_common_words() -> None:

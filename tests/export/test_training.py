@@ -285,6 +285,7 @@ def test_python_and_the_help_have_all_forms() -> None:
     assert functions == {name.removesuffix("_rows") for name in export.__all__} - {
         "Written",
         "join",
+        "predictions",
         "trl_preference_tokens",
     }
     assert all(f"  {name} " in COMMANDS["export"].more for name in EXPORTS)

@@ -53,6 +53,9 @@ def answers(
 
     Raises:
         ImportError: If lm_eval isn't installed.
+
+    >>> from lm_eval import simple_evaluate  # doctest: +SKIP
+    >>> simple_evaluate(answers("gsm8k.parquet"), tasks=["gsm8k"])["results"]  # doctest: +SKIP
     """
     kind: Any = model_class()
     model: LM = kind(source, unanswered, chat_template)

@@ -423,7 +423,7 @@ def _with_params_of_task(settings: Settings, arguments: Namespace, samples: AnyS
     left_out = {name for name in params if name in given and given[name] is None}
     params = {name: value for name, value in {**params, **given}.items() if name not in left_out}
     if not settings.quiet:
-        say(f"each request has {json.dumps(params, ensure_ascii=False)}: {settings.config}, and --params before it")
+        say(f"{settings.config}: each request has {json.dumps(params, ensure_ascii=False)}; --params changes it")
     return _with(arguments, params=params)
 
 

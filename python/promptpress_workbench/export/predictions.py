@@ -61,8 +61,8 @@ def predictions(
 
     >>> import tempfile
     >>> table = pa.table({"prompt": ["1+1=?"], "response": ["2"], "status": ["ok"]})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     print(open(predictions(table, folder, model="gpt", dataset="sums")).read())
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> print(open(predictions(table, folder.name, model="gpt", dataset="sums")).read())
     {
         "0": {
             "origin_prompt": "1+1=?",

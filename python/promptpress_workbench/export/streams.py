@@ -217,7 +217,8 @@ def with_sampling_params(
         raise render_error("duplicate_output_column", message, column=_NAME)
 
     def with_params(batch: pa.RecordBatch) -> pa.RecordBatch:
-        values = [pa.repeat(value, batch.num_rows) for value in constants]
+        # Arrow repeats no list or struct zero times.
+        values = [pa.repeat(value, max(batch.num_rows, 1)).slice(0, batch.num_rows) for value in constants]
         values += [batch.column(batch.schema.get_field_index(column)) for column in of_rows.values()]
         return batch.append_column(_NAME, pa.StructArray.from_arrays(values, [*given, *of_rows]))
 
