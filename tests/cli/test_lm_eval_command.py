@@ -188,7 +188,7 @@ def test_each_repeat_is_a_request(folder: Path, capsys: pytest.CaptureFixture[st
 
 def test_a_task_with_a_column_of_labels(folder: Path) -> None:
     """`label` is a column of the documents, and no request's."""
-    rows = [{**row, "label": 1} for row in DOCS]
+    rows = [{**row, "label": 1, "repeat": "x"} for row in DOCS]
     (folder / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (folder / "task.yaml").write_text(GENERATE)
     assert [row["response"] for row in joined(folder, export("openai-batch"))] == ["to 0", "to 1", "to 2"]
@@ -209,11 +209,11 @@ def test_shots_as_messages(folder: Path) -> None:
     [
         (["export", "openai-batch", "--template", "{q}", "--processed-docs", "--model-name", "m"], "there is none"),
         (
-            ["join", "results.jsonl", "--table", "sums.json", "--shots", "1"],
-            "--shots: is for tasks of lm-evaluation-har",
+            ["join", "results.jsonl", "--table", "sums.json", "--processed-docs"],
+            "--processed-docs: is for tasks of",
         ),
-        (["join", "results.jsonl", "--table", "task.yaml", "--keep", "q"], "--keep: a task's rows are joined with all"),
         (["join", "results.jsonl", "--table", "task.yaml", "--predictions", "p"], "is scored by lm_eval"),
+        (["join", "results.jsonl", "--table", "sums.json", "--unanswered", ""], "--unanswered: is a prediction"),
     ],
 )
 def test_misplaced_options(words: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

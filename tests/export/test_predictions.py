@@ -59,8 +59,8 @@ def test_no_rows_and_choices(tmp_path: Path) -> None:
         (ROWS.drop_columns("response"), {"unanswered": ""}, 'column "response": .* promptpress join adds it'),
         (ROWS, {"unanswered": "", "gold": "golds"}, 'column "golds": the rows have no such column'),
         (ROWS.slice(1), {"unanswered": ""}, 'column "sample": isn\'t 0, 1, 2'),
-        (ROWS.take([0, 0]).append_column("label", pa.array(["A", "B"])), {}, "scores labels by log-likelihoods"),
-        (ROWS.take([0, 0]).append_column("turn", pa.array([0, 1])), {}, "scores the turns of a sample together"),
+        (ROWS.take([0, 0]).append_column("label", pa.array(["A", "B"])), {}, "the rows are of a label each"),
+        (ROWS.take([0, 0]).append_column("turn", pa.array([0, 1])), {}, "the rows are of a turn each"),
         (ROWS, {"dataset": "../sums"}, "is no name of a file"),
     ],
 )
@@ -105,7 +105,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"names": "['sums', 'more']"}, "has several; --dataset says whose: sums, more"),
+        ({"names": "['sums', 'more']"}, "has sums, more; --dataset says whose they are"),
         ({"abbr": ""}, "no model with an abbr"),
         ({"more": "n=3, "}, "n: the harness asks for each row 3 times"),
     ],

@@ -7,7 +7,7 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 from promptpress.engine import as_table
@@ -18,15 +18,11 @@ from promptpress.typing import TableLike
 from promptpress_harness.answers import answered
 from promptpress_harness.lm_eval.contexts import ChatFunction, chat_function
 
-if TYPE_CHECKING:
-    from lm_eval.api.model import LM  # type: ignore[import-not-found]
-
 MODEL = "promptpress-answers"
 """The model's name on the harness's command line, which `promptpress-run` adds."""
 
-_TASK = "{task}"
 _DOCUMENT = "doc_id"
-_SHOWN = 60
+_SHOWN = 30
 
 
 def answers(
@@ -34,7 +30,7 @@ def answers(
     *,
     unanswered: str | None = None,
     chat_template: ChatFunction | None = None,
-) -> LM:
+) -> Any:
     """Return a model of lm-evaluation-harness that answers what a batch has answered.
 
     It gives each document of a task its own answers, in the order of its repeats. Each context has to be the one that
@@ -57,24 +53,20 @@ def answers(
     >>> from lm_eval import simple_evaluate  # doctest: +SKIP
     >>> simple_evaluate(answers("gsm8k.parquet"), tasks=["gsm8k"])["results"]  # doctest: +SKIP
     """
-    kind: Any = model_class()
-    model: LM = kind(source, unanswered, chat_template)
-    return model
+    return _model()(source, unanswered, chat_template)
 
 
 def with_answers(get_model: Callable[[str], Any]) -> Callable[[str], Any]:
     """Return the harness's function that looks up a model, with the one of answers."""
-    return lambda model_name: model_class() if model_name == MODEL else get_model(model_name)
+    return lambda model_name: _model() if model_name == MODEL else get_model(model_name)
 
 
 @cache
-def model_class() -> type:
-    """Make the class, of whose base there is none without the harness."""
-    from lm_eval.api.model import LM  # noqa: PLC0415 - needn't be installed
+def _model() -> Any:
+    """Return the class of models, whose base is the harness's; its other settings of models have no meaning."""
+    from lm_eval.api.model import LM  # type: ignore[import-not-found]  # noqa: PLC0415 - needn't be installed
 
     class Answers(LM):  # type: ignore[misc]
-        """Recorded answers as a model; on the command line, other settings of models have no meaning."""
-
         tokenizer_name = MODEL
 
         def __init__(self, answers: Any, unanswered: Any = None, chat_template: Any = None, **_: Any) -> None:
@@ -95,10 +87,8 @@ def model_class() -> type:
             return [next(given[request.task_name]) for request in requests]
 
         def loglikelihood(self, requests: list[Any], **_: Any) -> Any:
-            raise NotImplementedError(
-                f"{requests[0].task_name}: scores log-likelihoods, which no answer of a batch has; tasks of the type "
-                "generate_until can be answered"
-            )
+            task = requests[0].task_name
+            raise NotImplementedError(f"{task}: scores log-likelihoods, which answers of a batch don't have")
 
         loglikelihood_rolling = loglikelihood
 
@@ -112,12 +102,11 @@ def model_class() -> type:
 
 def _answers_of(source: Any, task: str, unanswered: str | None, asked: list[tuple[int, str]]) -> list[str]:
     """Return a task's answers to contexts of documents, in this order."""
-    path = os.fspath(source) if isinstance(source, (str, os.PathLike)) else None
-    table = as_table(source if path is None else path.replace(_TASK, task))
-    for name in (_DOCUMENT, PROMPT_COLUMN):
-        if name not in table.column_names:
-            message = "there is no such column; promptpress join --table TASK.yaml writes such rows"
-            raise render_error("missing_column", message, column=name)
+    is_path = isinstance(source, (str, os.PathLike))
+    table = as_table(os.fspath(source).replace("{task}", task) if is_path else source)
+    if lacking := {_DOCUMENT, PROMPT_COLUMN} - set(table.column_names):
+        message = "there is no such column; promptpress join --table TASK.yaml writes such rows"
+        raise render_error("missing_column", message, column=min(lacking))
     times = Counter(document for document, _ in asked)
     table = table.filter(pa.array([document in times for document in table[_DOCUMENT].to_pylist()], pa.bool_()))
     columns = [table[name].to_pylist() for name in (_DOCUMENT, PROMPT_COLUMN)]
@@ -140,7 +129,7 @@ def _difference(sent: str, asked: str) -> str:
     """Say where a context differs from the one that was sent, and what both sides have to have in common."""
     pairs = enumerate(zip(sent, asked, strict=False))
     at = next((at for at, (one, other) in pairs if one != other), min(len(sent), len(asked)))
-    texts = [text[max(0, at - _SHOWN // 2) : at + _SHOWN // 2] for text in (sent, asked)]
+    texts = [text[max(0, at - _SHOWN) : at + _SHOWN] for text in (sent, asked)]
     return (
         f"has another context than was sent, from character {at} on: {texts[0]!r} was sent, and the harness has "
         f"{texts[1]!r}; the task, its documents, shots, seed and system have to be those of the export, and "

@@ -373,7 +373,6 @@ def _source(settings: Settings, arguments: Namespace) -> tuple[AnyRenderer, AnyS
             " or say --output text to send its text as one message"
         ) from error
     if is_task(settings.config):
-        _check_task(settings, arguments, samples)
         arguments = _with_params_of_task(settings, arguments, samples)
     if arguments.kind == "messages-json" and "tools" in {*samples.schema.names} - {
         *keep_columns(settings.keep, samples.schema)
@@ -383,45 +382,38 @@ def _source(settings: Settings, arguments: Namespace) -> tuple[AnyRenderer, AnyS
     return texts, samples, arguments
 
 
-def _check_task(settings: Settings, arguments: Namespace, samples: AnySamples) -> None:
-    """Refuse requests that score continuations, and tell of parameters that a form has no place for."""
-    if "continuation" in samples.schema.names:
-        raise UsageError(
-            f"{settings.config}: its requests score continuations, for which {arguments.kind} has no place; render "
-            "writes them"
-        )
-    if "generation_kwargs" in samples.schema.names and "params" not in EXPORTS[arguments.kind].options:
-        text = f"{settings.config}: what its generation_kwargs say of sampling isn't in the requests"
-        warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
-
-
 def _with_params_of_task(settings: Settings, arguments: Namespace, samples: AnySamples) -> Namespace:
     """Return arguments with the parameters of a task's requests, as lm_eval's models of APIs send them.
 
     Those of `--params` count more, and null there leaves one out.
     """
-    if "generation_kwargs" not in samples.schema.names or "params" not in EXPORTS[arguments.kind].options:
+    names, kind = samples.schema.names, arguments.kind
+    if "continuation" in names:
+        raise UsageError(
+            f"{settings.config}: its requests score continuations, for which {kind} has no place; render writes them"
+        )
+    if "generation_kwargs" not in names or "params" not in EXPORTS[kind].options:
+        if "generation_kwargs" in names:
+            text = f"{settings.config}: what its generation_kwargs say of sampling isn't in the requests"
+            warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
         return arguments
-    requests, given = samples.table(), arguments.params or {}
-    of_task: dict[str, Any] = json.loads(requests["generation_kwargs"][0].as_py()) if len(requests) else {}
-    of_task.pop("do_sample", None)
-    stop, max_tokens = _WORDS_OF_APIS.get(arguments.kind, ("stop", "max_tokens"))
-    tokens = of_task.pop("max_gen_toks", _MAX_TOKENS)
-    tokens = of_task.pop("max_tokens", tokens)
+    given = arguments.params or {}
+    of_task: dict[str, Any] = json.loads(samples.table()["generation_kwargs"][0].as_py())
+    tokens = of_task.pop("max_tokens", of_task.pop("max_gen_toks", _MAX_TOKENS))
     stops = of_task.pop("until", None) or []
     stops = [stops] if isinstance(stops, str) else [text for text in stops if text]
-    if len(stops) > _MAX_STOPS and stop not in given and arguments.kind in ("openai-batch", "litellm-batch"):
+    stop, max_tokens = _WORDS_OF_APIS.get(kind, ("stop", "max_tokens"))
+    if len(stops) > _MAX_STOPS and stop not in given and kind in ("openai-batch", "litellm-batch"):
         text = (
             f"{settings.config}: it has {len(stops)} stop words, and OpenAI takes {_MAX_STOPS}: the first are sent, as "
             f"lm_eval does; --params '{{\"{stop}\": [...]}}' chooses others"
         )
         warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
         stops = stops[:_MAX_STOPS]
-    params = {"temperature": 0, **of_task} | ({stop: stops} if stops else {})
-    if "max_completion_tokens" not in given:
-        params[max_tokens] = tokens
-    left_out = {name for name in params if name in given and given[name] is None}
-    params = {name: value for name, value in {**params, **given}.items() if name not in left_out}
+    params = {"temperature": 0, **of_task, stop: stops, max_tokens: tokens}
+    absent = {"do_sample", *(["max_tokens"] if "max_completion_tokens" in given else []), *([] if stops else [stop])}
+    absent = {name for name in params if given.get(name, ...) is None} | absent - {*given}
+    params = {name: value for name, value in {**params, **given}.items() if name not in absent}
     if not settings.quiet:
         say(f"{settings.config}: each request has {json.dumps(params, ensure_ascii=False)}; --params changes it")
     return _with(arguments, params=params)

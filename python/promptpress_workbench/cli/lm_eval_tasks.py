@@ -204,26 +204,21 @@ def task_prompts(settings: Settings, *, repeated: bool = False) -> pa.Table:
     With `repeated`, each request has as many rows, numbered in `repeat`, as the task asks for answers.
     """
     requests, documents = _requests(settings)
-    arguments = _plain(requests.column("arguments").combine_chunks())
+    count = requests["metadata"][0].as_py()[-1] if repeated else 1
+    every = pa.array(range(len(requests) * count), pa.int64())
+    asked = pc.divide(every, count)
+    arguments = _plain(requests.column("arguments").combine_chunks()).take(asked)
     names = [field.name for field in arguments.type]
-    numbered = {name: requests.column(name) for name in ("doc_id", "idx")}
+    numbered = {name: requests.column(name).take(asked) for name in ("doc_id", "idx")}
     numbered |= {PROMPT_COLUMN if name == "context" else name: arguments.field(name) for name in names}
-    rows = requests.column("doc_id").combine_chunks()
+    numbered |= {"repeat": pc.subtract(every, pc.multiply(asked, count))} if count > 1 else {}
+    rows = numbered["doc_id"].combine_chunks()
     fields = [field for field in documents.schema if field.name not in numbered]
     kept = [pa.chunked_array(take_rows(documents.column(field.name), rows), field.type) for field in fields]
     table = pa.Table.from_arrays(kept, schema=pa.schema(fields))
     for name, column in numbered.items():
         table = table.append_column(name, column)
-    count = requests["metadata"][0].as_py()[-1] if repeated else 1
-    return table if count == 1 else _repeated(table, count)
-
-
-def _repeated(table: pa.Table, count: int) -> pa.Table:
-    numbers = pa.array(range(len(table) * count), pa.int64())
-    rows = pc.divide(numbers, count)
-    columns = [pa.chunked_array(take_rows(column, rows), column.type) for column in table.columns]
-    repeat = pc.subtract(numbers, pc.multiply(rows, count))
-    return pa.Table.from_arrays(columns, schema=table.schema).append_column("repeat", repeat)
+    return table
 
 
 def _messages(messages: list[dict[str, str]], **_: Any) -> str:
@@ -252,9 +247,7 @@ def _requests(settings: Settings) -> tuple[pa.Table, pa.Table]:
     }
     samples = Samples(settings.data or (), settings.format, harness_types="all")
     options: dict[str, Any] = {} if settings.shots_seed is None else {"seed": settings.shots_seed}
-    chat: Any = _messages if settings.fewshot_as_multiturn else None
-    if settings.chat_template is not None:
-        chat = chat_template(settings)
+    chat = _messages if settings.fewshot_as_multiturn else None
     documents = samples.table()
     table = lm_eval.requests(
         task,
@@ -262,7 +255,7 @@ def _requests(settings: Settings) -> tuple[pa.Table, pa.Table]:
         example_rows(settings.examples or (), settings.format, harness_types="all"),
         num_fewshot=settings.shots,
         system_instruction=settings.system,
-        chat_template=chat,
+        chat_template=chat if settings.chat_template is None else chat_template(settings),
         fewshot_as_multiturn=bool(settings.fewshot_as_multiturn),
         limit=settings.limit,
         **options,

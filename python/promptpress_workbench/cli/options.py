@@ -323,11 +323,6 @@ def option_name(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def stage_of(name: str) -> str:
-    """Return the stage that an option belongs to: `samples` of `data`."""
-    return next(title.partition(" (")[0] for title, group in GROUPS.items() if name in group)
-
-
 def first_given(settings: object, names: Iterable[str]) -> str | None:
     """Return the first of some options that the command line contains; None if it contains none of them."""
     return next((option_name(name) for name in names if getattr(settings, name, None) is not None), None)

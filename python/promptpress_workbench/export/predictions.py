@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import uuid
-from collections.abc import Iterator
-from itertools import repeat
-from typing import Any, Literal
+from functools import partial
+from typing import Literal
+from uuid import NAMESPACE_URL, uuid5
 
-import pyarrow as pa
 from promptpress import to_pylist
 from promptpress.engine import as_table
 from promptpress.engine.errors import OutputError, render_error, template_error
@@ -19,8 +17,6 @@ from promptpress_harness.answers import answered
 
 from promptpress_workbench.export.custom_ids import SAMPLE
 from promptpress_workbench.files.write.output_file import output_file
-
-_BATCH_ROWS = 4096
 
 
 def predictions(
@@ -55,11 +51,11 @@ def predictions(
 
     Raises:
         TemplateError: If a name is no name of a file.
-        RenderError: If rows have no answer, or the table has no column of answers or of prompts, or rows for labels or
-            turns, which are no predictions.
+        RenderError: If rows have no answer, or aren't one for each row of the data, as those of labels and turns.
         OSError: If the file can't be written.
 
     >>> import tempfile
+    >>> import pyarrow as pa
     >>> table = pa.table({"prompt": ["1+1=?"], "response": ["2"], "status": ["ok"]})
     >>> folder = tempfile.TemporaryDirectory()
     >>> print(open(predictions(table, folder.name, model="gpt", dataset="sums")).read())
@@ -74,63 +70,38 @@ def predictions(
         if not name or os.path.isabs(name) or os.pardir in name.split("/"):
             raise template_error("wrong_type", place, f"{name!r} is no name of a file")
     rows = as_table(table)
-    _check_rows(rows, harness)
-    for column in (PROMPT_COLUMN, *([] if gold is None else [gold])):
-        if column not in rows.column_names:
-            raise render_error("missing_column", "the rows have no such column", column=column)
-    answers = answered(rows, unanswered, prefix)
+    for column in {PROMPT_COLUMN, gold or PROMPT_COLUMN} - set(rows.column_names):
+        raise render_error("missing_column", "the rows have no such column", column=column)
+    if SAMPLE in rows.column_names and rows[SAMPLE].to_pylist() != list(range(len(rows))):
+        several = {"label", "turn"} & set(rows.column_names)
+        what = f"the rows are of a {min(several)} each" if several else "rows are left out, or in another order"
+        message = f"isn't 0, 1, 2, ...: {what}, and predictions are one text for each row of the data"
+        raise render_error("invalid_result", message, column=SAMPLE)
+    choices = [answer if isinstance(answer, list) else [answer] for answer in answered(rows, unanswered, prefix)]
+    answers = [texts[0] if len(texts) == 1 else texts for texts in choices]
     if harness == "aisbench" and any(isinstance(answer, list) for answer in answers):
         raise render_error("invalid_result", "AISBench scores one text a row, and these are lists of choices")
-    path = os.path.join(folder, "predictions", model, f"{dataset}.json{'l' if harness == 'aisbench' else ''}")
-    entries = _entries(rows, answers, gold)
+    golds = [None] * len(rows) if gold is None else rows[gold].to_pylist()
+    # As the harnesses' GenInferencer makes them: a reference that is false isn't there.
+    entries = [
+        {"origin_prompt": prompt, "prediction": answer} | ({"gold": reference} if reference else {})
+        for prompt, answer, reference in zip(to_pylist(rows[PROMPT_COLUMN]), answers, golds, strict=True)
+    ]
+    path = os.path.join(folder, "predictions", model, f"{dataset}.json")
+    if harness == "aisbench":
+        path += "l"
+        names = [uuid5(NAMESPACE_URL, f"{dataset}/{row}").hex for row in range(len(rows))]
+        heads = [{"data_abbr": dataset, "id": row, "success": True, "uuid": name} for row, name in enumerate(names)]
+        text = "".join(_json(head | entry) + "\n" for head, entry in zip(heads, entries, strict=True))
+    else:
+        text = _json({str(row): entry for row, entry in enumerate(entries)}, indent=4)
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with output_file(path) as file:
-            for text in _lines(entries, dataset) if harness == "aisbench" else _members(entries):
-                file.write(text.encode("utf-8", "surrogatepass"))
+            file.write(text.encode("utf-8", "surrogatepass"))
     except OutputError as error:
         raise OSError(str(error)) from error
     return path
 
 
-def _check_rows(rows: pa.Table, harness: str) -> None:
-    """Refuse rows that aren't one for each sample, in their order."""
-    if SAMPLE not in rows.column_names or rows[SAMPLE].to_pylist() == list(range(len(rows))):
-        return
-    for name, why in (("label", "scores labels by log-likelihoods"), ("turn", "scores the turns of a sample together")):
-        if name in rows.column_names:
-            message = f"the rows are of a {name} each; {harness} {why}, which answers of a batch can't be"
-            raise render_error("invalid_result", message, column=name)
-    message = (
-        "isn't 0, 1, 2, ...: rows are left out or in another order, and a prediction's number is its row in the data"
-    )
-    raise render_error("invalid_result", message, column=SAMPLE)
-
-
-def _entries(table: pa.Table, answers: list[Any], gold: str | None) -> Iterator[dict[str, Any]]:
-    """Yield the entry of each row, as the harnesses' GenInferencer makes it: a reference that is false isn't there."""
-    texts = iter(answers)
-    for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
-        golds = repeat(None) if gold is None else batch.column(gold).to_pylist()
-        for prompt, reference in zip(to_pylist(batch.column(PROMPT_COLUMN)), golds, strict=False):
-            entry = {"origin_prompt": prompt, "prediction": next(texts)}
-            yield entry | ({"gold": reference} if reference else {})
-
-
-def _members(entries: Iterator[dict[str, Any]]) -> Iterator[str]:
-    """Yield the parts of a JSON object of all entries by number, indented as OpenCompass writes it."""
-    yield "{"
-    separator = ""
-    for number, entry in enumerate(entries):
-        text = json.dumps({str(number): entry}, indent=4, ensure_ascii=False, default=str)
-        yield f"{separator}{text[1:-2]}"
-        separator = ","
-    yield "\n}" if separator else "}"
-
-
-def _lines(entries: Iterator[dict[str, Any]], dataset: str) -> Iterator[str]:
-    """Yield the lines of AISBench's file; the `uuid`, which is random there, is the same for the same row here."""
-    for number, entry in enumerate(entries):
-        identity = uuid.uuid5(uuid.NAMESPACE_URL, f"{dataset}/{number}").hex
-        head = {"data_abbr": dataset, "id": number, "success": True, "uuid": identity}
-        yield json.dumps({**head, **entry}, ensure_ascii=False, default=str) + "\n"
+_json = partial(json.dumps, ensure_ascii=False, default=str)
