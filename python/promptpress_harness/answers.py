@@ -8,8 +8,6 @@ from typing import Any
 import pyarrow as pa
 from promptpress.engine.errors import render_error
 
-_LISTED = 3
-
 
 def answered(table: pa.Table, unanswered: str | None, prefix: str = "", place: str = "row") -> list[Any]:
     """Return each row's text, or list of choices; `unanswered` stands for those of rows without, else an error.
@@ -28,7 +26,7 @@ def answered(table: pa.Table, unanswered: str | None, prefix: str = "", place: s
     if lacking and unanswered is None:
         counts = ", ".join(f"{count:,} {state}" for state, count in Counter(states).items() if state != "ok")
         numbers = table[place].to_pylist() if place in table.column_names else range(len(answers))
-        first = ", ".join(str(numbers[row]) for row in lacking[:_LISTED]) + ", ..." * (len(lacking) > _LISTED)
+        first = ", ".join([*(str(numbers[row]) for row in lacking[:3]), *(["..."] if len(lacking) > 3 else [])])
         message = (
             f"{len(lacking):,} of {len(answers):,} rows have no answer ({counts}): {place} {first}; join results of a "
             "second try, or say by unanswered= what stands for them, such as an empty text"

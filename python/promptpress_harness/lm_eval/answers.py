@@ -44,8 +44,8 @@ def answers(
             JSON, as the harness's models of APIs have them.
 
     Returns:
-        A model for `lm_eval.simple_evaluate(model=...)`. It raises RenderError if the answers of a task aren't all
-        there, or a document or its context isn't that of the rows; and NotImplementedError for log-likelihoods.
+        A model for `lm_eval.simple_evaluate(model=...)`. It raises RenderError where an answer lacks or is of another
+        context, and NotImplementedError for log-likelihoods.
 
     Raises:
         ImportError: If lm_eval isn't installed.
@@ -105,8 +105,7 @@ def _answers_of(source: Any, task: str, unanswered: str | None, asked: list[tupl
     is_path = isinstance(source, (str, os.PathLike))
     table = as_table(os.fspath(source).replace("{task}", task) if is_path else source)
     if lacking := {_DOCUMENT, PROMPT_COLUMN} - set(table.column_names):
-        message = "there is no such column; promptpress join --table TASK.yaml writes such rows"
-        raise render_error("missing_column", message, column=min(lacking))
+        raise render_error("missing_column", "rows of promptpress join --table TASK.yaml have it", column=min(lacking))
     times = Counter(document for document, _ in asked)
     table = table.filter(pa.array([document in times for document in table[_DOCUMENT].to_pylist()], pa.bool_()))
     columns = [table[name].to_pylist() for name in (_DOCUMENT, PROMPT_COLUMN)]
@@ -121,8 +120,7 @@ def _answers_of(source: Any, task: str, unanswered: str | None, asked: list[tupl
         else:
             continue
         raise render_error("invalid_result", f"task {task}, document {document} {wrong}", placed=False)
-    left = {document: iter(listed) for document, listed in texts.items()}
-    return [next(left[document]) for document, _ in asked]
+    return [texts[document].pop(0) for document, _ in asked]
 
 
 def _difference(sent: str, asked: str) -> str:

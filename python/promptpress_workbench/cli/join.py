@@ -53,9 +53,7 @@ def join(settings: Settings, arguments: Namespace) -> None:
         if os.path.realpath(arguments.retry) == os.path.realpath(settings.out):
             raise UsageError(f"--retry {arguments.retry}: the same file as --out")
     start = time.perf_counter()
-    scored = None if arguments.predictions is None else _scored(settings, arguments)
-    if scored is None and arguments.unanswered is not None:
-        raise UsageError("--unanswered: is a prediction; --predictions DIR writes them")
+    scored = _scored(settings, arguments)
     table, pattern = _table_and_pattern(settings, arguments.table, arguments.custom_id)
     try:
         options = {name: getattr(arguments, name) for name in ("choices", "raw", "prefix")}
@@ -107,11 +105,15 @@ def _refuse_rendering(settings: Settings) -> None:
         )
 
 
-def _scored(settings: Settings, arguments: Namespace) -> dict[str, Any]:
+def _scored(settings: Settings, arguments: Namespace) -> dict[str, Any] | None:
     """Return the dataset and the model whose predictions the answers are, as arguments of `predictions`."""
+    if arguments.predictions is None:
+        if arguments.unanswered is not None:
+            raise UsageError("--unanswered: is a prediction; --predictions DIR writes them")
+        return None
     if not settings.data or is_task(arguments.table):
-        what = "a task of lm-evaluation-harness is scored by lm_eval" if settings.data else "there is no --data"
-        raise UsageError(f"--predictions: are of a dataset's configuration, --table, with its --data; {what}")
+        what = "; a task of lm-evaluation-harness is scored by lm_eval" if settings.data else ""
+        raise UsageError(f"--predictions: are of a dataset's configuration, --table, with its --data{what}")
     selection, model = configuration(replace(settings, config=arguments.table), read_config)
     names = {}
     dataset = selection.dataset or {}

@@ -221,11 +221,6 @@ def task_prompts(settings: Settings, *, repeated: bool = False) -> pa.Table:
     return table
 
 
-def _messages(messages: list[dict[str, str]], **_: Any) -> str:
-    """Return a chat as the text that lm_eval's models of APIs make of it and send as messages."""
-    return json.dumps(messages, ensure_ascii=False)
-
-
 def _requests(settings: Settings) -> tuple[pa.Table, pa.Table]:
     """Render the requests of a task; return them and the documents."""
     _refuse_others(settings)
@@ -247,7 +242,11 @@ def _requests(settings: Settings) -> tuple[pa.Table, pa.Table]:
     }
     samples = Samples(settings.data or (), settings.format, harness_types="all")
     options: dict[str, Any] = {} if settings.shots_seed is None else {"seed": settings.shots_seed}
-    chat = _messages if settings.fewshot_as_multiturn else None
+    chat: Any = None
+    if settings.chat_template is not None:
+        chat = chat_template(settings)
+    elif settings.fewshot_as_multiturn:  # the text that lm_eval's models of APIs make of the messages that they send
+        chat = lambda messages, **_: json.dumps(messages, ensure_ascii=False)  # noqa: E731 - it has no other name
     documents = samples.table()
     table = lm_eval.requests(
         task,
@@ -255,7 +254,7 @@ def _requests(settings: Settings) -> tuple[pa.Table, pa.Table]:
         example_rows(settings.examples or (), settings.format, harness_types="all"),
         num_fewshot=settings.shots,
         system_instruction=settings.system,
-        chat_template=chat if settings.chat_template is None else chat_template(settings),
+        chat_template=chat,
         fewshot_as_multiturn=bool(settings.fewshot_as_multiturn),
         limit=settings.limit,
         **options,
