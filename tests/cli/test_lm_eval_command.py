@@ -149,9 +149,9 @@ def test_an_export_samples_as_the_task_says(
     (folder / "task.yaml").write_text(GENERATE + (f"generation_kwargs: {kwargs}\n" if kwargs else ""))
     for request in export("openai-batch", *([] if given is None else ["--params", json.dumps(given)])):
         assert {k: v for k, v in request["body"].items() if k not in ("model", "messages")} == want
-    told = capsys.readouterr().err
-    assert given is not None or f"task.yaml: each request has {json.dumps(want)}; --params changes it" in told
-    assert ("it has 5 stop words, and OpenAI takes 4" in told) == (want.get("stop") == ["a", "b", "c", "d"])
+    message = capsys.readouterr().err
+    assert given is not None or f"task.yaml: each request has {json.dumps(want)}; --params changes it" in message
+    assert ("it has 5 stop words, and OpenAI takes 4" in message) == (want.get("stop") == ["a", "b", "c", "d"])
 
 
 def test_other_forms_have_the_parameters_in_their_words(folder: Path) -> None:
@@ -178,8 +178,8 @@ def test_each_repeat_is_a_request(folder: Path, capsys: pytest.CaptureFixture[st
     (folder / "task.yaml").write_text(GENERATE + "repeats: 2\n")
     requests = export("openai-batch")
     assert [request["custom_id"] for request in requests] == list("012345")
-    places = [(row["doc_id"], row["repeat"], row["response"]) for row in joined(folder, requests)]
-    assert places == [(number // 2, number % 2, f"to {number}") for number in range(6)]
+    locations = [(row["doc_id"], row["repeat"], row["response"]) for row in joined(folder, requests)]
+    assert locations == [(number // 2, number % 2, f"to {number}") for number in range(6)]
     ids = [request["custom_id"] for request in export("openai-batch", "--custom-id", "{doc_id}-{repeat}")]
     assert ids == ["0-0", "0-1", "1-0", "1-1", "2-0", "2-1"]
     assert main(["stats", "task.yaml", "--data", "test.jsonl"]) == 0

@@ -22,7 +22,7 @@ MODEL = "promptpress-answers"
 """The model's name on the harness's command line, which `promptpress-run` adds."""
 
 _DOCUMENT = "doc_id"
-_SHOWN = 30
+_EXCERPT = 30
 
 
 def answers(
@@ -80,10 +80,10 @@ def _model() -> Any:
             self._unanswered = None if unanswered is None else str(unanswered)
 
         def generate_until(self, requests: list[Any], disable_tqdm: bool = False) -> list[str]:  # noqa: ARG002
-            asked: dict[str, list[tuple[int, str]]] = defaultdict(list)
+            contexts: dict[str, list[tuple[int, str]]] = defaultdict(list)
             for request in requests:
-                asked[request.task_name].append((request.doc_id, request.args[0]))
-            given = {task: iter(_answers_of(self._source, task, self._unanswered, asked[task])) for task in asked}
+                contexts[request.task_name].append((request.doc_id, request.args[0]))
+            given = {task: iter(_answers_of(self._source, task, self._unanswered, contexts[task])) for task in contexts}
             return [next(given[request.task_name]) for request in requests]
 
         def loglikelihood(self, requests: list[Any], **_: Any) -> Any:
@@ -100,19 +100,19 @@ def _model() -> Any:
     return Answers
 
 
-def _answers_of(source: Any, task: str, unanswered: str | None, asked: list[tuple[int, str]]) -> list[str]:
+def _answers_of(source: Any, task: str, unanswered: str | None, contexts: list[tuple[int, str]]) -> list[str]:
     """Return a task's answers to contexts of documents, in this order."""
     is_path = isinstance(source, (str, os.PathLike))
     table = as_table(os.fspath(source).replace("{task}", task) if is_path else source)
     if lacking := {_DOCUMENT, PROMPT_COLUMN} - set(table.column_names):
         raise render_error("missing_column", "rows of promptpress join --table TASK.yaml have it", column=min(lacking))
-    times = Counter(document for document, _ in asked)
+    times = Counter(document for document, _ in contexts)
     table = table.filter(pa.array([document in times for document in table[_DOCUMENT].to_pylist()], pa.bool_()))
     columns = [table[name].to_pylist() for name in (_DOCUMENT, PROMPT_COLUMN)]
     sent, texts = dict(zip(*columns, strict=True)), defaultdict[int, list[str]](list)
-    for document, answer in zip(columns[0], answered(table, unanswered, place=_DOCUMENT), strict=True):
+    for document, answer in zip(columns[0], answered(table, unanswered, row_name=_DOCUMENT), strict=True):
         texts[document] += answer if isinstance(answer, list) else [answer]
-    for document, context in asked:
+    for document, context in contexts:
         if (prompt := sent.get(document)) != context:
             wrong = "isn't among the rows with answers" if prompt is None else _difference(prompt, context)
         elif len(texts[document]) != times[document]:
@@ -120,16 +120,16 @@ def _answers_of(source: Any, task: str, unanswered: str | None, asked: list[tupl
         else:
             continue
         raise render_error("invalid_result", f"task {task}, document {document} {wrong}", placed=False)
-    return [texts[document].pop(0) for document, _ in asked]
+    return [texts[document].pop(0) for document, _ in contexts]
 
 
-def _difference(sent: str, asked: str) -> str:
+def _difference(sent: str, context: str) -> str:
     """Say where a context differs from the one that was sent, and what both sides have to have in common."""
-    pairs = enumerate(zip(sent, asked, strict=False))
-    at = next((at for at, (one, other) in pairs if one != other), min(len(sent), len(asked)))
-    texts = [text[max(0, at - _SHOWN) : at + _SHOWN] for text in (sent, asked)]
+    pairs = enumerate(zip(sent, context, strict=False))
+    index = next((index for index, (left, right) in pairs if left != right), min(len(sent), len(context)))
+    texts = [text[max(0, index - _EXCERPT) : index + _EXCERPT] for text in (sent, context)]
     return (
-        f"has another context than was sent, from character {at} on: {texts[0]!r} was sent, and the harness has "
+        f"has another context than was sent, from character {index} on: {texts[0]!r} was sent, and the harness has "
         f"{texts[1]!r}; the task, its documents, shots, seed and system have to be those of the export, and "
         "--fewshot-as-multiturn there is --apply_chat_template here"
     )

@@ -117,7 +117,7 @@ def _scored(settings: Settings, arguments: Namespace) -> dict[str, Any] | None:
     selection, model = configuration(replace(settings, config=arguments.table), read_config)
     names = {}
     dataset = selection.dataset or {}
-    for kind, option, of_file, path, one in (
+    for kind, option, of_file, path, entry in (
         ("model", "model_abbr", all_models, settings.model or arguments.table, model or {}),
         ("dataset", "dataset", all_datasets, arguments.table, dataset),
     ):
@@ -126,9 +126,9 @@ def _scored(settings: Settings, arguments: Namespace) -> dict[str, Any] | None:
             raise UsageError(
                 f"--predictions: {path} has {', '.join(listed)}; {option_name(option)} says whose they are"
             )
-        if not isinstance(one.get("abbr"), str):
+        if not isinstance(entry.get("abbr"), str):
             raise UsageError(f"--predictions: {path}: no {kind} with an abbr, by which the harness finds its files")
-        names[kind] = one["abbr"]
+        names[kind] = entry["abbr"]
     if dataset.get("n", 1) != 1:
         raise UsageError(f"--predictions: {arguments.table}: n: the harness asks for each row {dataset['n']} times")
     gold = dataset.get("reader_cfg", {}).get("output_column")

@@ -206,12 +206,12 @@ def task_prompts(settings: Settings, *, repeated: bool = False) -> pa.Table:
     requests, documents = _requests(settings)
     count = requests["metadata"][0].as_py()[-1] if repeated else 1
     every = pa.array(range(len(requests) * count), pa.int64())
-    asked = pc.divide(every, count)
-    arguments = _plain(requests.column("arguments").combine_chunks()).take(asked)
+    request_rows = pc.divide(every, count)
+    arguments = _plain(requests.column("arguments").combine_chunks()).take(request_rows)
     names = [field.name for field in arguments.type]
-    numbered = {name: requests.column(name).take(asked) for name in ("doc_id", "idx")}
+    numbered = {name: requests.column(name).take(request_rows) for name in ("doc_id", "idx")}
     numbered |= {PROMPT_COLUMN if name == "context" else name: arguments.field(name) for name in names}
-    numbered |= {"repeat": pc.subtract(every, pc.multiply(asked, count))} if count > 1 else {}
+    numbered |= {"repeat": pc.subtract(every, pc.multiply(request_rows, count))} if count > 1 else {}
     rows = numbered["doc_id"].combine_chunks()
     fields = [field for field in documents.schema if field.name not in numbered]
     kept = [pa.chunked_array(take_rows(documents.column(field.name), rows), field.type) for field in fields]

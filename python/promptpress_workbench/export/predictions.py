@@ -66,9 +66,9 @@ def predictions(
         }
     }
     """
-    for place, name in (("model", model), ("dataset", dataset)):
+    for argument, name in (("model", model), ("dataset", dataset)):
         if not name or os.path.isabs(name) or os.pardir in name.split("/"):
-            raise template_error("wrong_type", place, f"{name!r} is no name of a file")
+            raise template_error("wrong_type", argument, f"{name!r} is no name of a file")
     rows = as_table(table)
     for column in {PROMPT_COLUMN, gold or PROMPT_COLUMN} - set(rows.column_names):
         raise render_error("missing_column", "the rows have no such column", column=column)

@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("orjson")
 pytest.importorskip("tabulate")
 
+from marks import heavy
 from promptpress_workbench.cli import main
 from real.harness.command_line import HERE, Run, aisbench
 from real.harness.command_line import opencompass as command
@@ -50,7 +51,7 @@ def scores(folder: Path) -> dict[str, dict]:
 
 
 @pytest.mark.parametrize("harness", HARNESSES)
-@pytest.mark.parametrize("model", ["Echo", "EchoApi"])
+@pytest.mark.parametrize("model", ["EchoApi", *heavy("Echo")])
 def test_scores_are_those_of_the_harness(harness: str, model: str, tmp_path: Path) -> None:
     run_command, more = HARNESSES[harness]
     folder = tmp_path / "run"

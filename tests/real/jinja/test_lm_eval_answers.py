@@ -21,6 +21,7 @@ import pytest
 lm_eval = pytest.importorskip("lm_eval")
 
 import promptpress as pp  # noqa: E402 - skipped without it
+from marks import heavy  # noqa: E402
 from promptpress import lm_eval as promptpress_lm_eval  # noqa: E402
 from promptpress_workbench.cli import main  # noqa: E402
 from promptpress_workbench.cli.lm_eval_tasks import read_task  # noqa: E402
@@ -49,12 +50,12 @@ class Recorded(Scripted):
     """Gives each request an answer by its context and its repeat; a few of them are right."""
 
     def generate_until(self, requests: list[Any]) -> list[str]:
-        asked: Counter[str] = Counter()
+        repeats: Counter[str] = Counter()
         answers = []
         for request in requests:
             context = request.args[0]
-            answers.append(answer_to(context, asked[context]))
-            asked[context] += 1
+            answers.append(answer_to(context, repeats[context]))
+            repeats[context] += 1
         return answers
 
     def apply_chat_template(self, chat_history: list[dict[str, str]], add_generation_prompt: bool = True) -> str:  # noqa: ARG002
@@ -73,14 +74,14 @@ def answer_to(context: str, repeat: int) -> str:
 
 def results_of(requests: Path, *, is_chat: bool) -> list[dict[str, Any]]:
     """Return what a service answers to a batch, in another order than the requests."""
-    asked: Counter[str] = Counter()
+    repeats: Counter[str] = Counter()
     lines = []
     for line in requests.read_text("utf-8").splitlines():
         request = json.loads(line)
         messages = request["body"]["messages"]
         context = json.dumps(messages, ensure_ascii=False) if is_chat else messages[0]["content"]
-        choice = {"message": {"content": answer_to(context, asked[context])}, "finish_reason": "stop"}
-        asked[context] += 1
+        choice = {"message": {"content": answer_to(context, repeats[context])}, "finish_reason": "stop"}
+        repeats[context] += 1
         body = {"choices": [choice]}
         lines.append({"custom_id": request["custom_id"], "response": {"status_code": 200, "body": body}})
     return sorted(lines, key=lambda line: line["custom_id"][::-1])
@@ -115,8 +116,11 @@ def evaluated(model: Any, name: str, rows: list[dict[str, Any]], **options: Any)
     return {key: results.get(key) for key in RESULTS}
 
 
+SHORT = ("gsm8k/gsm8k.yaml", "gsm8k/gsm8k-cot-zeroshot.yaml", "gsm8k/gsm8k-cot-self-consistency.yaml")
+
+
 @pytest.mark.parametrize("options", [[], CHAT, ["--limit", "4"]], ids=["plain", "chat", "limited"])
-@pytest.mark.parametrize("task", DOCUMENTS)
+@pytest.mark.parametrize("task", [*SHORT, *heavy(*sorted(DOCUMENTS.keys() - {*SHORT}))])
 def test_metrics_are_those_of_a_model_that_answers(task: str, options: list[str], tmp_path: Path) -> None:
     name, rows = str(SHIPPED / task), DOCUMENTS[task]
     answers = answered(tmp_path, name, rows, options)
@@ -200,6 +204,7 @@ def test_texts_of_a_chat_template(tmp_path: Path) -> None:
     assert [sample["resps"] for sample in have["samples"]["gsm8k"][:4]] == [[[f["body"]["prompt"][-9:]]] for f in lines]
 
 
+@pytest.mark.full
 def test_the_command_of_the_harness(tmp_path: Path) -> None:
     """`promptpress-run lm_eval run` prints the metrics of the answers, and logs the samples."""
     rows = DOCUMENTS["babi/babi.yaml"]
