@@ -22,7 +22,6 @@ MODEL = "promptpress-answers"
 """The model's name on the harness's command line, which `promptpress-run` adds."""
 
 _DOCUMENT = "doc_id"
-_EXCERPT = 30
 
 
 def answers(
@@ -87,8 +86,7 @@ def _model() -> Any:
             return [next(given[request.task_name]) for request in requests]
 
         def loglikelihood(self, requests: list[Any], **_: Any) -> Any:
-            task = requests[0].task_name
-            raise NotImplementedError(f"{task}: scores log-likelihoods, which answers of a batch don't have")
+            raise NotImplementedError(f"{requests[0].task_name}: scores log-likelihoods, which no answer has")
 
         loglikelihood_rolling = loglikelihood
 
@@ -102,8 +100,7 @@ def _model() -> Any:
 
 def _answers_of(source: Any, task: str, unanswered: str | None, contexts: list[tuple[int, str]]) -> list[str]:
     """Return a task's answers to contexts of documents, in this order."""
-    is_path = isinstance(source, (str, os.PathLike))
-    table = as_table(os.fspath(source).replace("{task}", task) if is_path else source)
+    table = as_table(os.fspath(source).replace("{task}", task) if isinstance(source, (str, os.PathLike)) else source)
     if lacking := {_DOCUMENT, PROMPT_COLUMN} - set(table.column_names):
         raise render_error("missing_column", "rows of promptpress join --table TASK.yaml have it", column=min(lacking))
     times = Counter(document for document, _ in contexts)
@@ -127,7 +124,7 @@ def _difference(sent: str, context: str) -> str:
     """Say where a context differs from the one that was sent, and what both sides have to have in common."""
     pairs = enumerate(zip(sent, context, strict=False))
     index = next((index for index, (left, right) in pairs if left != right), min(len(sent), len(context)))
-    texts = [text[max(0, index - _EXCERPT) : index + _EXCERPT] for text in (sent, context)]
+    texts = [text[max(0, index - 30) : index + 30] for text in (sent, context)]
     return (
         f"has another context than was sent, from character {index} on: {texts[0]!r} was sent, and the harness has "
         f"{texts[1]!r}; the task, its documents, shots, seed and system have to be those of the export, and "
