@@ -25,6 +25,7 @@ __all__ = [
     "JsonItems",
     "Lengths",
     "LineLayout",
+    "PromptTree",
     "Note",
     "OutputForm",
     "RenderError",

@@ -68,25 +68,27 @@ impl Requests {
         self.column.root.is_null(row)
     }
 
-    /// Call `each` with the bytes of each message of a request, and with its role, if it has one. A text is one message.
+    /// Call `each` with the bytes of each message of a request, and with its role, if it has one. A text is a single message.
     pub(crate) fn each_message(&self, row: usize, written: &mut Vec<u8>, mut each: impl FnMut(&[u8], Option<&str>)) {
         let root = &self.column.root;
-        let mut one = |role: Option<&str>, write: &dyn Fn(&mut Vec<u8>)| {
+        let mut message = |role: Option<&str>, write: &dyn Fn(&mut Vec<u8>)| {
             written.clear();
             write(written);
             each(written, role);
         };
         match (self.column.parsed(row), root) {
             (Some(Value::List(items)), _) => {
-                items.iter().for_each(|item| one(role_of(item), &|out| write_value(item, out)));
-            }
-            (Some(request), _) => one(None, &|out| write_value(&request, out)),
-            (None, MessageColumn::List(ends, items, _)) => {
-                for item in ends[row]..ends[row + 1] {
-                    one(role_in(items, item).as_deref(), &|out| write(items, item, out));
+                for item in &items {
+                    message(role_of(item), &|out| write_value(item, out));
                 }
             }
-            (None, root) => one(None, &|out| write(root, row, out)),
+            (Some(request), _) => message(None, &|out| write_value(&request, out)),
+            (None, MessageColumn::List(ends, items, _)) => {
+                for item in ends[row]..ends[row + 1] {
+                    message(role_in(items, item).as_deref(), &|out| write(items, item, out));
+                }
+            }
+            (None, root) => message(None, &|out| write(root, row, out)),
         }
     }
 

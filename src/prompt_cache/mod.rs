@@ -1,4 +1,4 @@
-//! What a service's cache of prompts serves: which beginnings requests share, where a request marks them, and how many
+//! The caches of services, which keep the beginnings of requests: which beginnings requests share, where a request marks them, and how many
 //! of its tokens are read from the cache, or written to it.
 //!
 //! `tree` holds the requests by what they begin with: a node for each beginning, which has the number of requests that

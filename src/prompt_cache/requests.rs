@@ -43,11 +43,11 @@ pub struct PromptTree {
     /// The node of each request, in the order in which they were added.
     pub(super) leaves: Vec<u32>,
     /// The tokens of each step that has occurred.
-    known: HashMap<StepHash, u64, RandomState>,
+    counted: HashMap<StepHash, u64, RandomState>,
     open: Batch,
 }
 
-/// The requests of a batch, before their tokens are known.
+/// The requests of a batch, before their tokens are counted.
 #[derive(Default)]
 struct Batch {
     steps: Vec<Step>,
@@ -61,7 +61,7 @@ struct Step {
     hash: StepHash,
     kind: StepKind,
     role: Box<str>,
-    /// Its text; from [`PromptTree::finish`] on its token ids, if they are known.
+    /// Its text; from [`PromptTree::finish`] on its token ids, if there are some.
     text: Vec<u8>,
     is_wanted: bool,
 }
@@ -108,10 +108,10 @@ impl PromptTree {
         Ok(Arc::new(texts))
     }
 
-    /// Find the steps whose tokens aren't known, or have to be compared.
+    /// Find the steps without tokens so far, or whose tokens have to be compared.
     fn want(&self, batch: &mut Batch) {
         for step in &mut batch.steps {
-            step.is_wanted = !self.known.contains_key(&step.hash);
+            step.is_wanted = !self.counted.contains_key(&step.hash);
         }
         if self.blocks.is_none() {
             return;
@@ -119,9 +119,11 @@ impl PromptTree {
         let mut start = 0;
         for end in &batch.ends {
             let path = &batch.paths[start..*end];
-            let known = path.iter().try_fold(ROOT, |node, step| self.tree.child(node, &batch.steps[*step].hash));
-            if known.is_none_or(|node| !self.blocks.as_ref().is_some_and(|blocks| blocks.ends.contains_key(&node))) {
-                path.iter().for_each(|step| batch.steps[*step].is_wanted = true);
+            let node = path.iter().try_fold(ROOT, |node, step| self.tree.child(node, &batch.steps[*step].hash));
+            if node.is_none_or(|node| !self.blocks.as_ref().is_some_and(|blocks| blocks.ends.contains_key(&node))) {
+                for step in path {
+                    batch.steps[*step].is_wanted = true;
+                }
             }
             start = *end;
         }
@@ -157,12 +159,12 @@ impl PromptTree {
             }
         }
         for step in batch.steps.iter().filter(|step| step.is_wanted) {
-            self.known.insert(step.hash, step.text.len().div_ceil(TOKEN_BYTES) as u64);
+            self.counted.insert(step.hash, step.text.len().div_ceil(TOKEN_BYTES) as u64);
         }
         let mut start = 0;
         for end in &batch.ends {
             let path = batch.paths[start..*end].iter().map(|step| &batch.steps[*step]);
-            let grow = |node, step: &Step| self.tree.grow(node, step.hash, self.known[&step.hash], step.kind);
+            let grow = |node, step: &Step| self.tree.grow(node, step.hash, self.counted[&step.hash], step.kind);
             let leaf = path.clone().fold(ROOT, grow);
             self.tree.count(leaf);
             self.leaves.push(leaf);

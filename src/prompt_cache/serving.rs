@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::requests::PromptTree;
 use super::tree::{StepKind, Tree};
 
-/// Where requests may have marks, which end beginnings that the service keeps.
+/// The rules of marks, which end beginnings that the service keeps.
 #[derive(Clone, Copy, Debug)]
 pub struct Marks {
     /// The fewest tokens of a beginning that the service keeps.
@@ -70,7 +70,9 @@ impl PromptTree {
             if marks.is_some() {
                 out.written += nodes.first().map_or(0, |node| tree.node(*node).tokens - read);
             }
-            nodes.iter().for_each(|node| last[*node as usize] = Some(now));
+            for node in &nodes {
+                last[*node as usize] = Some(now);
+            }
         };
         match order {
             Some(order) => (0..).zip(order.iter().map(|request| self.leaves[*request as usize])).for_each(&mut serve),

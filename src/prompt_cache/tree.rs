@@ -28,7 +28,7 @@ pub(super) struct Node {
 /// The kind of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepKind {
-    /// What isn't a message: tools, blocks of tokens.
+    /// Tools, or a block of tokens.
     Other,
     /// A message of the assistant.
     Answer,

@@ -1,4 +1,4 @@
-//! What a service's cache of prompts serves.
+//! The caches of services: shared beginnings of requests, marks, and what is read and written.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -66,6 +66,7 @@ impl PromptTree {
     /// Return all tokens, those that are read from the cache, and those that are written to it, of requests in an order
     /// (None: as they were added), where a beginning is kept for so many requests.
     #[pyo3(signature = (order, kept, marks))]
+    #[allow(clippy::needless_pass_by_value, reason = "Python's arguments come by value")]
     fn served(
         &self,
         py: Python<'_>,

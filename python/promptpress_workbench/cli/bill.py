@@ -1,4 +1,4 @@
-"""What a batch costs, and which beginnings of its requests are marked: `--prices`, `--cache-control`."""
+"""The bill of a batch, and the marks of its requests: `--prices`, `--cache-control`."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ def _keep(
     *,
     has_label_rows: bool,
 ) -> list[str]:
-    """Return the columns of the data that stay beside the prompts: those of `--keep`, and those that options name."""
+    """Return the columns of the data that stay with the prompts: those of `--keep`, and those that options name."""
     columns = [*_columns_of_options(arguments), *(("label", SAMPLE) if has_label_rows else ())]
     named = dict.fromkeys([*columns_of(arguments.custom_id or ""), *columns, *_argument_columns(settings, arguments)])
     return [*kept, *(name for name in named if name in {*data.names} - {*outputs.names, *kept})]
@@ -276,7 +276,7 @@ def _check(settings: Settings, arguments: Namespace) -> None:
         raise UsageError("--model-name: each request names the API's model (--model is a model configuration)")
     if arguments.cache_control == "auto":
         if arguments.kind not in SERVICES or (arguments.url or _CHATS) != _CHATS:
-            raise UsageError(f"--cache-control: is for {', '.join(SERVICES)}, and for chats")
+            raise UsageError(f"--cache-control: is for {', '.join(SERVICES)}, and requests to {_CHATS}")
         if settings.order is None:
             raise UsageError("--cache-control: requests that begin alike have to stand together; add --order prefix")
     if arguments.prices is not None and EXPORTS[arguments.kind].writes != "requests":

@@ -103,7 +103,7 @@ def read_prices(path: str) -> Prices:
     """Read a table of prices, YAML or JSON.
 
     Raises:
-        ConfigError: If it isn't such a table. The message has the place.
+        ConfigError: If it isn't such a table. The message has the location.
 
     """
     given = _mapping(_parsed(path), path, "the table", ("currency", "models"))
@@ -124,41 +124,41 @@ def _parsed(path: str) -> Any:
         raise ConfigError(f"{path}: not valid YAML: {reason(error)}") from None
 
 
-def _mapping(value: Any, path: str, place: str, keys: tuple[str, ...] | None) -> Mapping[str, Any]:
+def _mapping(value: Any, path: str, location: str, keys: tuple[str, ...] | None) -> Mapping[str, Any]:
     """Check that a value is a mapping whose keys are texts, and some of `keys`."""
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise ConfigError(f"{path}: {place}: expected keys with values, found {value!r:.60}")
+        raise ConfigError(f"{path}: {location}: expected keys with values, found {value!r:.60}")
     for key in value:
         if keys is not None and key not in keys:
             remedy = did_you_mean(key, keys) or f"; there are {', '.join(keys)}"
-            raise ConfigError(f"{path}: {place}: unknown key {key!r}{remedy}")
+            raise ConfigError(f"{path}: {location}: unknown key {key!r}{remedy}")
     return value
 
 
 def _price(model: str, value: Any, path: str) -> Price:
-    place = f"models.{model}"
-    given = _mapping(value, path, place, _KEYS)
+    location = f"models.{model}"
+    given = _mapping(value, path, location, _KEYS)
     for key in ("input", "output"):
         if key not in given:
-            raise ConfigError(f"{path}: {place}: the price {key!r} of a million tokens is missing")
+            raise ConfigError(f"{path}: {location}: the price {key!r} of a million tokens is missing")
     for key in (*_NUMBERS, *_COUNTS):
         if key in given:
-            _check_number(given[key], f"{path}: {place}.{key}", is_whole=key in _COUNTS)
+            _check_number(given[key], f"{path}: {location}.{key}", is_whole=key in _COUNTS)
     name = given.get("cache", "automatic" if "cached" in given else "none")
     if not isinstance(name, str) or name not in CACHES:
-        raise ConfigError(f"{path}: {place}.cache: expected one of {', '.join(CACHES)}, found {name!r}")
+        raise ConfigError(f"{path}: {location}.cache: expected one of {', '.join(CACHES)}, found {name!r}")
     cache = CACHES[name]
     if cache is not None:
         if "cached" not in given:
-            raise ConfigError(f"{path}: {place}: the price 'cached' of tokens that the cache serves is missing")
+            raise ConfigError(f"{path}: {location}: the price 'cached' of tokens that the cache serves is missing")
         cache = cache._replace(**{key: given[key] for key in ("minimum", "step") if key in given})
     price = given["input"]
     cached, written = (given.get(key, price) for key in ("cached", "written"))
     return Price(model, price, given["output"], cached, written, given.get("batch", 1), cache, given.get("kept", 1000))
 
 
-def _check_number(value: Any, place: str, *, is_whole: bool) -> None:
+def _check_number(value: Any, location: str, *, is_whole: bool) -> None:
     kinds = int if is_whole else (int, float)
     if isinstance(value, bool) or not isinstance(value, kinds) or not (1 if is_whole else 0) <= value < 2**53:
         wanted = "a whole number from 1 on" if is_whole else "a number from 0 on"
-        raise ConfigError(f"{place}: expected {wanted}, found {value!r:.40}")
+        raise ConfigError(f"{location}: expected {wanted}, found {value!r:.40}")
