@@ -25,6 +25,7 @@ __all__ = [
     "JsonItems",
     "Lengths",
     "LineLayout",
+    "PromptTree",
     "Note",
     "OutputForm",
     "RenderError",
@@ -474,6 +475,19 @@ class SharedBytes:
 
     def __new__(cls) -> SharedBytes: ...
     def add(self, requests: pa.Array, json: bool) -> pa.Array: ...
+
+@final
+class PromptTree:
+    """The beginnings of rendered requests, which are added batch by batch."""
+
+    def __new__(cls, blocks: tuple[int, int] | None) -> PromptTree: ...
+    def begin(self, requests: pa.Array, json: bool, tools: pa.Array | None) -> pa.Array: ...
+    def finish(self, ids: pa.Array | None) -> None: ...
+    def marks(self, first: int, count: int, marks: tuple[int, int, int, bool]) -> pa.Array: ...
+    def served(
+        self, order: list[int] | None, kept: int, marks: tuple[int, int, int, bool] | None
+    ) -> tuple[int, int, int]: ...
+    def __len__(self) -> int: ...
 
 @final
 class JinjaProgram:

@@ -253,8 +253,8 @@ _STATS = Command(
     "[CONFIG] --data FILE... [options]",
     "Measure the prompts of a table: their lengths, the origins of their bytes, and their duplicates.",
     "promptpress stats --template 'Q: {question} A:' --data questions.csv",
-    ("data", "examples", "where", "limit", "template", "jinja", "chat_template", "tokenizer", "json"),
-    (*_SOURCES, *_RULES, *_ROWS, "json", *_BULK),
+    ("data", "examples", "where", "limit", "template", "jinja", "chat_template", "tokenizer", "prices", "json"),
+    (*_SOURCES, *_RULES, *_ROWS, "prices", "expected_output", "json", *_BULK),
     f"{_ALSO_PROMPTS} No prompts are written. Unprintable characters of the data are escaped.",
     {
         **_QUIET,
@@ -330,7 +330,8 @@ _EXPORT = Command(
     ("data", "limit", "template", "answer", "chat_template", "tokenizer", "out", "model_name", "params"),
     (
         *("kind", *_SOURCES, *LM_EVAL_OPTIONS, *_RULES, *_ROWS, *_FORM_OPTIONS, *_BULK),
-        *("out", "keep", "order", "errors", "no_clobber", "cache_control", "strict", "allow"),
+        *("out", "keep", "order", "errors", "no_clobber", "cache_control", "prices", "expected_output"),
+        *("strict", "allow"),
     ),
     f"""\
 FORM is one of

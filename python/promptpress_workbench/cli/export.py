@@ -20,6 +20,8 @@ from promptpress.engine.errors import OutputError, UsageError, counted, did_you_
 
 from promptpress_workbench.audit.codes import known_codes
 from promptpress_workbench.cli.arguments import alternative
+from promptpress_workbench.cli.bill import BatchCosts
+from promptpress_workbench.cli.cache_marks import SERVICES
 from promptpress_workbench.cli.configurations import held_warnings, in_options_of_template, report_notes, token_counter
 from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.cli.jinja_sources import argument_columns
@@ -40,13 +42,7 @@ from promptpress_workbench.cli.terminal import Progress, say
 from promptpress_workbench.export.chat_messages import Form
 from promptpress_workbench.export.custom_ids import SAMPLE, columns_of
 from promptpress_workbench.export.forms import EXPORTS, TOKEN_OPTIONS
-from promptpress_workbench.export.streams import (
-    CACHE_KEY,
-    RenderedStream,
-    refuse_misspelt_columns,
-    schema_with_cache_keys,
-    with_cache_keys,
-)
+from promptpress_workbench.export.streams import RenderedStream, refuse_misspelt_columns
 from promptpress_workbench.files.read.samples import AnySamples
 from promptpress_workbench.files.write.formats import FileFormat, out_format
 from promptpress_workbench.files.write.output_file import STDOUT, is_stream
@@ -98,32 +94,30 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
         arguments = _with(arguments, custom_id=default_custom_id(outputs))
     # The rows of a rendered file have labels, and maybe numbers of samples, of their own.
     has_label_rows = arguments.chosen_label is not None and isinstance(renderer, PromptColumn)
-    # Options other than --keep can name columns of the data, too.
-    columns = [*_columns_of_options(arguments), *(("label", SAMPLE) if has_label_rows else ())]
-    named = dict.fromkeys([*columns_of(arguments.custom_id or ""), *columns])
-    named |= dict.fromkeys(_argument_columns(settings, arguments))
-    keep = [*kept, *(name for name in named if name in {*samples.schema.names} - {*outputs.names, *kept})]
+    keep = _keep(settings, arguments, kept, samples.schema, outputs, has_label_rows=has_label_rows)
     refuse_clash(renderer, samples.schema, keep, settings)
     form = _form(settings, renderer, samples, _prompt_field(renderer, outputs))
     has_sample = SAMPLE in renderer.output_schema(samples.schema, keep=keep).names
     _refuse_order(settings, has_sample=has_sample, is_unknown=isinstance(renderer, PromptColumn) and form == "text")
     counts_rows = samples.chosen is None and not keep and _has_numbers_as_ids(settings, arguments, outputs)
     # Tokens stay in order: trainers and engines need no number, but Ray may reorder rows.
-    has_order = EXPORTS[arguments.kind].writes == "tokens" and arguments.kind != "ray-tokens"
-    has_order = has_order and settings.turns != "each"
-    index = None if has_sample or has_label_rows or counts_rows or has_order else SAMPLE
-    options = RenderOptions.of(
-        keep, index, errors=settings.errors or "raise", order=settings.order, shared=arguments.cache_control
+    has_order = (
+        EXPORTS[arguments.kind].writes == "tokens" and arguments.kind != "ray-tokens" and settings.turns != "each"
     )
+    index = None if has_sample or has_label_rows or counts_rows or has_order else SAMPLE
+    costs = BatchCosts(arguments)
+    policy, shared = settings.errors or "raise", costs.has_keys
+    options = RenderOptions.of(keep, index, errors=policy, order=settings.order, shared=shared)
     schema = engine_of(renderer).output_schema(samples.schema, options)
     if isinstance(renderer, PromptColumn):
         schema = schema.with_metadata(samples.metadata)
-    if arguments.cache_control:
-        arguments = _with(arguments, params_columns=_with_cache_key(arguments, schema))
-        schema = schema_with_cache_keys(schema)
+    arguments, schema = costs.applied(arguments, schema)
     _refuse_unknown_columns(arguments, samples.schema.names, schema.names)
     _refuse_misspelt_columns(settings, arguments, schema)
     report_notes(texts, samples.schema, settings, held)
+    prompt = _prompt_field(renderer, outputs).name
+    tools = _argument_columns(settings, arguments)
+    samples = costs.measured(renderer, samples, options, prompt, tools, is_json=form == "messages_json")
     requests_of = _Numbers()
     with Progress(settings, samples.num_rows) as progress:
 
@@ -132,10 +126,10 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
                 return rendered_as_lines(renderer, samples, progress.advance, frame)
             requests = rendered(renderer, samples, progress.advance, options)
             requests = requests_of.kept(requests) if index == SAMPLE else requests
-            return with_cache_keys(requests, engine_of(renderer).fingerprint()) if arguments.cache_control else requests
+            return costs.added(requests, engine_of(renderer).fingerprint())
 
         with _errors_of_options(arguments.kind), requests_of.numbered_errors():
-            stream, prompt = RenderedStream(schema, batches), _prompt_field(renderer, outputs).name
+            stream = RenderedStream(schema, batches)
             done = _write(
                 arguments,
                 stream,
@@ -150,7 +144,23 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
     if not settings.quiet:
         _report(settings, texts, faults)
         say(f"{done} in {time.perf_counter() - start:.3f} s")
+        costs.report(arguments, samples)
     return faults.exit_code
+
+
+def _keep(
+    settings: Settings,
+    arguments: Namespace,
+    kept: list[str],
+    data: pa.Schema,
+    outputs: pa.Schema,
+    *,
+    has_label_rows: bool,
+) -> list[str]:
+    """Return the columns of the data that stay with the prompts: those of `--keep`, and those that options name."""
+    columns = [*_columns_of_options(arguments), *(("label", SAMPLE) if has_label_rows else ())]
+    named = dict.fromkeys([*columns_of(arguments.custom_id or ""), *columns, *_argument_columns(settings, arguments)])
+    return [*kept, *(name for name in named if name in {*data.names} - {*outputs.names, *kept})]
 
 
 class _Numbers:
@@ -200,18 +210,11 @@ def _report(settings: Settings, texts: AnyRenderer, faults: Done) -> None:
     report_no_rows(settings, faults.samples)
 
 
-def _with_cache_key(arguments: Namespace, schema: pa.Schema) -> dict[str, str]:
-    """Return the columns of requests, with that of their keys of caches."""
-    columns = arguments.params_columns or {}
-    if CACHE_KEY in schema.names or CACHE_KEY in {**(arguments.params or {}), **columns}:
-        raise UsageError(f"--cache-control: there is a {CACHE_KEY!r} already; leave one of both out")
-    return {**columns, CACHE_KEY: CACHE_KEY}
-
-
 def _writer_of(arguments: Namespace, renderer: AnyRenderer) -> AnyRenderer:
     """Return the renderer of what is exported: of prompts, or of their token ids."""
     if EXPORTS[arguments.kind].writes != "tokens":
-        if arguments.tokenizer is not None and not engine_of(renderer).shot_fields:
+        is_used = engine_of(renderer).shot_fields or arguments.prices or arguments.cache_control == "auto"
+        if arguments.tokenizer is not None and not is_used:
             raise UsageError("--tokenizer: counts the tokens of a budget, and there is none; --max-seq-len N gives one")
         return renderer
     from promptpress.engine.tokens import TokenRenderer, token_engine  # noqa: PLC0415 - most forms have texts
@@ -273,11 +276,13 @@ def _check(settings: Settings, arguments: Namespace) -> None:
     has_name = arguments.model_name is not None or "model" in (arguments.params_columns or {})
     if arguments.kind in _OPTIONS["model_name"] and not has_name:
         raise UsageError("--model-name: each request names the API's model (--model is a model configuration)")
-    if arguments.cache_control:
-        if arguments.kind != "openai-batch" or (arguments.url or _CHATS) != _CHATS:
-            raise UsageError(f"--cache-control: is for openai-batch, and requests to {_CHATS}")
+    if arguments.cache_control == "auto":
+        if arguments.kind not in SERVICES or (arguments.url or _CHATS) != _CHATS:
+            raise UsageError(f"--cache-control: is for {', '.join(SERVICES)}, and requests to {_CHATS}")
         if settings.order is None:
-            raise UsageError("--cache-control: keys are those of prompts in prefix order; add --order prefix")
+            raise UsageError("--cache-control: requests that begin alike have to stand together; add --order prefix")
+    if arguments.prices is not None and EXPORTS[arguments.kind].writes != "requests":
+        raise UsageError(f"--prices: {arguments.kind} has no requests to a service")
     if EXPORTS[arguments.kind].writes == "tokens":
         _check_tokens(settings, arguments)
     limit = first_given(arguments, ("max_requests", "max_file_size"))

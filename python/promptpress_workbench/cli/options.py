@@ -239,9 +239,18 @@ GROUPS: dict[str, dict[str, Keywords]] = {
             "PATTERN", "the id of a request: '{sample}-{label}', with any columns; default: unique columns"
         ),
         "url": _value("URL", "/v1/chat/completions (default), or /v1/completions for texts", values.url),
-        "cache_control": _flag("with --order: one prompt_cache_key for prompts with equal beginnings (openai-batch)"),
+        "cache_control": _choice(
+            ("auto", "off"),
+            "with --order: mark the beginnings that requests share for the service's cache, where it pays",
+        ),
         "max_requests": _value("N", "the most requests in a file", values.positive),
         "max_file_size": _value("N", "the most bytes in a file: 100000000, 100MB", values.size),
+        "prices": _value("FILE", "YAML with prices of models: say what the requests cost as a batch"),
+        "expected_output": _value(
+            "N|COLUMN",
+            "with --prices: the tokens of an answer, or a column with them or with answers",
+            values.count_or_name,
+        ),
         "choices": _flag("join a list of all choices instead of the first one"),
         "raw": _flag("add each result as JSON, as it was received"),
         "prefix": _value("TEXT", "the beginning of the new columns' names", default=""),
