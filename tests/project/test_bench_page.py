@@ -82,7 +82,7 @@ def test_a_whole_run(tmp_path: Path) -> None:
     assert "| a question of five columns, zero-shot | 98,000 | OpenCompass | 980 | 100 |" in short
     assert "![Rows a second by workload and peer](page.svg)" in short
     assert "The run took 11.0 minutes (10.0 and 1.0)" in text
-    assert "0 of 18 workloads were timed on a busy machine" in text
+    assert "0 of 28 workloads were timed on a busy machine" in text
     assert (tmp_path / "page.svg").read_text("utf-8").startswith("<svg")
     assert rates(text, "zero") == (196_078, 200.0)
 
