@@ -172,7 +172,7 @@ docs: $(DOCS)/.requirements $(VENV)/.built ## the documentation as a site in tar
 
 # In two environments, because the harnesses want other versions of packages than transformers and lm-eval: conftest.py has
 # which file runs in which.
-bench: $(BENCH)/.built $(JINJA)/.built $(JINJA)/.peers ## beside harnesses, engines and the copy limit; writes docs/benchmarks.md (BENCH_ARGS=--quick: prints)
+bench: $(BENCH)/.built $(JINJA)/.built $(JINJA)/.peers ## beside harnesses, engines and the copy limit; writes docs/benchmarks*.md (BENCH_ARGS=--quick: prints)
 	$(BENCH)/bin/python -m pytest benches --benchmark-json=target/bench.json $(BENCH_ARGS)
 	$(JINJA)/bin/python -m pytest benches --benchmark-json=target/bench-jinja.json $(BENCH_ARGS)
 	$(BENCH)/bin/python benches/report.py target/bench.json target/bench-jinja.json $(if $(BENCH_ARGS),,--out docs/benchmarks.md)
