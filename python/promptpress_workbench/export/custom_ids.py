@@ -1,6 +1,6 @@
 """The `custom_id` of each request, made of a pattern over columns and checked to be unique.
 
-`batch_files` writes the ids, `join_results` and the command read them.
+`batch_requests` writes the ids, `join_results` and the command read them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 from promptpress.engine.errors import did_you_mean, render_error, template_error
+from promptpress.engine.tables import lazy_compute as pc
 
 from promptpress_workbench.files.write.json_lines import LineIds, LineWriter, Piece
 
@@ -25,15 +26,17 @@ _PROMPT = "prompt"
 class CustomIds:
     """Makes the ids of the rows of batches of one schema, by a text with `{column}` in it; `{{` and `}}` are braces.
 
-    `{sample}` is the column of that name, or the row's number if there is one row a sample.
+    `{sample}` is the column of that name, or the row's number if there is one row a sample. `allowed` is a regular
+    expression of the ids that a service takes.
     """
 
-    def __init__(self, pattern: str, schema: pa.Schema, longest: int | None = None) -> None:
+    def __init__(self, pattern: str, schema: pa.Schema, longest: int | None = None, allowed: str | None = None) -> None:
         if not isinstance(pattern, str):
             raise template_error("wrong_type", "custom_id", f"expected a string, found {type(pattern).__name__}")
         self.pattern = pattern
         self._schema = schema
         self._longest = longest
+        self._allowed = allowed
         self._parts = list(_parts(pattern, schema))
         if all(part.kind == "literal" for part in self._parts):
             message = f'{pattern!r} names no column, so all requests would have one id; "{{sample}}" numbers them'
@@ -60,6 +63,8 @@ class CustomIds:
         """Check the ids in the lines of a batch; escapes in a JSON string may make an id seem longer than it is."""
         if not ids.shortest or (self._longest is not None and ids.longest > self._longest):
             self._check_lengths(self._ids(batch, first_row), first_row)
+        if self._allowed is not None:
+            self._check_characters(batch, first_row)
         if ids.repeated is not None:
             row, before = ids.repeated
             raise self._repeated(row, before, *self._ids(batch.slice(row - first_row, 1), row))
@@ -74,6 +79,18 @@ class CustomIds:
 
     def _ids(self, batch: pa.RecordBatch, first_row: int) -> list[str]:
         return [text.decode() for ids in self._writer.lines(batch, first_row) for text in ids.to_pylist()]
+
+    def _check_characters(self, batch: pa.RecordBatch, first_row: int) -> None:
+        row = first_row
+        for ids in self._writer.lines(batch, first_row):
+            index = pc.index(pc.match_substring_regex(ids.cast(pa.large_string()), self._allowed), False).as_py()
+            if index >= 0:
+                message = (
+                    f"its custom_id {ids[index].as_py().decode()!r} has more than letters of ASCII, digits, _ and -,"
+                    " which is all that the service takes; make it of other columns, such as {sample}"
+                )
+                raise render_error("invalid_custom_id", message, row + index)
+            row += len(ids)
 
     def _check_lengths(self, ids: list[str], first_row: int) -> None:
         for row, text in enumerate(ids, first_row):
