@@ -6,10 +6,10 @@ import pyarrow as pa
 from promptpress import Renderer
 from promptpress_workbench.adapters import column_names_for, output_schema, rendered_columns, renderer_of
 from promptpress_workbench.export.batch_requests import BatchRequests, RequestSettings
+from promptpress_workbench.export.batch_results import read_results
 from promptpress_workbench.export.chat_messages import Prompts, answer_messages, are_plain, lists_between, lists_of
 from promptpress_workbench.export.custom_ids import CustomIds, columns_of
 from promptpress_workbench.export.forms import EXPORTS
-from promptpress_workbench.export.join_results import read_results
 from promptpress_workbench.export.services import OPENAI
 from promptpress_workbench.export.streams import ObjectLines, no_rows, with_cache_keys, with_sampling_params
 from promptpress_workbench.export.trl_files import LabelPairs, _common, _common_words

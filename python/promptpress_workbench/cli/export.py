@@ -266,6 +266,8 @@ def _check(settings: Settings, arguments: Namespace) -> None:
             continue  # it is the template's, too
         if getattr(arguments, name) is not None and arguments.kind not in kinds:
             hint = alternative("export", option_name(name)) if arguments.kind in _OPTIONS["params"] else None
+            if name == "model_name" and EXPORTS[arguments.kind].writes == "requests":
+                hint = "the model is named when the batch is created"
             hint = hint or f"it is for {', '.join(kinds)}"
             raise UsageError(f"{option_name(name)}: not of {arguments.kind}; {hint}")
     has_name = arguments.model_name is not None or "model" in (arguments.params_columns or {})

@@ -83,7 +83,9 @@ class MessageMembers:
     def _of_plain(self, messages: pa.Array, marks: pa.Array | None) -> pa.Array | None:
         """Return the members of messages that are texts; None if a row has one that needs a closer look."""
         items, rows = messages.flatten(), pc.list_parent_indices(messages)
-        contents, roles = items.field("content"), pc.index_in(items.field("role"), pa.array(_ROLES))
+        contents, names = items.field("content"), items.field("role")
+        names = names.dictionary_decode() if types.is_dictionary(names.type) else names
+        roles = pc.index_in(names.cast(pa.string()), pa.array(_ROLES))
         if contents.null_count or roles.null_count or len(messages) != pc.count_distinct(rows).as_py():
             return None
         contents = contents.dictionary_decode() if types.is_dictionary(contents.type) else contents
@@ -104,8 +106,8 @@ class MessageMembers:
         is_marked: Any = pa.scalar(value=False)
         if marks is not None:
             is_marked = self._marked(messages, rows, marks)
-            refused = pc.and_(is_marked, pc.equal(roles, _ROLES.index("assistant")))
-            if is_marked is None or (not self._service.marks_assistants and pc.any(refused).as_py()):
+            says = pc.equal(roles, _ROLES.index("assistant"))
+            if is_marked is None or (not self._service.marks_assistants and pc.any(pc.and_(is_marked, says)).as_py()):
                 return None
         index = pc.multiply(roles, 8)
         for flag, weight in ((is_marked, 4), (is_first, 2), (is_last, 1)):

@@ -81,8 +81,8 @@ class Service:
             role = message["role"]
             try:
                 if self._is_apart(role) and (number > 1 or has_system):
-                    right = "the parameters have it already" if has_system else "there is one, at the beginning"
-                    raise RefusedError("invalid_role", f"of the system prompt {right}; join them")
+                    right = "is in the parameters already" if has_system else "is one message, at the beginning"
+                    raise RefusedError("invalid_role", f"the system prompt {right}; join them")
                 made = self._items(message, marked=number in marks)
             except RefusedError as error:
                 text = f"{self.title} doesn't take message {number}, of {role!r}: {error}"
