@@ -4,17 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from promptpress.engine.errors import template_error
 from promptpress.typing import StreamLike, Unknown
 
 from promptpress_workbench.export.batch_requests import CHAT, BatchRequests, RequestSettings
 from promptpress_workbench.export.chat_messages import Form
-from promptpress_workbench.export.services import ANTHROPIC, GEMINI, LITELLM, OPENAI, RESPONSES, VLLM
+from promptpress_workbench.export.services import ANTHROPIC, GEMINI, LITELLM, OPENAI, RESPONSES, VLLM, Service
 from promptpress_workbench.export.streams import Path, RenderedStream, Written, write_lines
 
-_RESPONSES = "/v1/responses"
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+
+class BatchOptions(TypedDict, total=False):
+    """Options of all forms of requests, which `openai_batch` describes.
+
+    >>> options: BatchOptions = {"custom_id": "math-{id}", "max_requests": 1000}
+    """
+
+    body: Mapping[str, Any] | None
+    body_columns: Mapping[str, str] | None
+    custom_id: str
+    prompt: str
+    form: Form | None
+    argument_columns: Mapping[str, str] | None
+    max_requests: int | None
+    max_bytes: int | None
+    custom_id_length: int | None
+    unknown: Unknown
 
 
 def openai_batch(
@@ -45,7 +64,8 @@ def openai_batch(
             of these messages ends in `prompt_cache_breakpoint`.
         path: The file.
         model: The model's name for the API. None: `body_columns` has a column for `"model"`.
-        body: Parameters of all requests, such as `{"temperature": 0, "max_tokens": 512}`.
+        body: Parameters of all requests in the service's words, such as `{"temperature": 0, "max_tokens": 512}`. A dot
+            leads into an object: `{"stream_options.include_usage": True}`.
         body_columns: Parameters with a value for each row, and their columns, such as
             `{"max_tokens": "answer_length"}`. If a row's value is null, its request lacks the parameter.
         custom_id: A pattern over the table's columns; `{{` is a brace. `{sample}` is the column of that name
@@ -80,40 +100,23 @@ def openai_batch(
     2
     >>> folder.cleanup()
     """
-    settings = RequestSettings(
-        OPENAI, model, body, body_columns, custom_id, custom_id_length, url, prompt, form, argument_columns
-    )
-    return _write_requests(table, path, settings, max_requests, max_bytes, unknown=unknown)
+    options: BatchOptions = {
+        **{"body": body, "body_columns": body_columns, "custom_id": custom_id, "prompt": prompt, "form": form},
+        **{"argument_columns": argument_columns, "max_requests": max_requests, "max_bytes": max_bytes},
+        **{"custom_id_length": custom_id_length, "unknown": unknown},
+    }
+    return _write_requests(OPENAI, table, path, model, url, options)
 
 
-def vllm_batch(
-    table: StreamLike,
-    path: Path,
-    *,
-    model: str | None,
-    body: Mapping[str, Any] | None = None,
-    body_columns: Mapping[str, str] | None = None,
-    custom_id: str = "{sample}",
-    prompt: str = "prompt",
-    form: Form | None = None,
-    argument_columns: Mapping[str, str] | None = None,
-    max_requests: int | None = None,
-    unknown: Unknown = "refuse",
-) -> Written:
+def vllm_batch(table: StreamLike, path: Path, *, model: str | None, **options: Unpack[BatchOptions]) -> Written:
     """Write a rendered table as an input file of `vllm run-batch`, which takes chats in one file of any size.
 
     Args:
         table: The rendered table or stream, as for `openai_batch`.
         path: The file.
         model: The model that vLLM serves.
-        body: Parameters of all requests, vLLM's own (`top_k`, `guided_choice`, ...) among them.
-        body_columns: Parameters with a value for each row, and their columns.
-        custom_id: A pattern over the table's columns, as for `openai_batch`.
-        prompt: The column of prompts.
-        form: The form of the prompts, as for `openai_batch`.
-        argument_columns: As for `openai_batch`.
-        max_requests: Requests of a file, for several workers. None: no limit.
-        unknown: As for `openai_batch`.
+        options: As for `openai_batch`. Parameters may be vLLM's own (`top_k`, `guided_choice`, ...); files have no limits,
+            but `max_requests` gives several workers a file each.
 
     Returns:
         The files, the number of requests and of bytes.
@@ -125,32 +128,16 @@ def vllm_batch(
 
     >>> import tempfile, pyarrow as pa
     >>> from promptpress import export
-    >>> table = pa.table({"prompt": ["1+1=?", "2+2=?"]})
-    >>> folder = tempfile.TemporaryDirectory()
+    >>> table, folder = pa.table({"prompt": ["1+1=?"]}), tempfile.TemporaryDirectory()
     >>> export.vllm_batch(table, f"{folder.name}/in.jsonl", model="m", body={"top_k": 1}).requests
-    2
+    1
     >>> folder.cleanup()
     """
-    settings = RequestSettings(VLLM, model, body, body_columns, custom_id, None, CHAT, prompt, form, argument_columns)
-    return _write_requests(table, path, settings, max_requests, None, unknown=unknown)
+    return _write_requests(VLLM, table, path, model, CHAT, options)
 
 
 def litellm_batch(
-    table: StreamLike,
-    path: Path,
-    *,
-    model: str | None,
-    body: Mapping[str, Any] | None = None,
-    body_columns: Mapping[str, str] | None = None,
-    custom_id: str = "{sample}",
-    url: str = CHAT,
-    prompt: str = "prompt",
-    form: Form | None = None,
-    argument_columns: Mapping[str, str] | None = None,
-    max_requests: int | None = OPENAI.max_requests,
-    max_bytes: int | None = OPENAI.max_bytes,
-    custom_id_length: int | None = LITELLM.id_length,
-    unknown: Unknown = "refuse",
+    table: StreamLike, path: Path, *, model: str | None, url: str = CHAT, **options: Unpack[BatchOptions]
 ) -> Written:
     """Write a rendered table as the input files of LiteLLM's batches, which pass requests on to many services.
 
@@ -158,17 +145,8 @@ def litellm_batch(
         table: The rendered table or stream, as for `openai_batch`.
         path: The file.
         model: The model as LiteLLM's configuration names it, such as `"gpt-4o-batch"` or `"azure/gpt-4o"`.
-        body: Parameters of all requests.
-        body_columns: Parameters with a value for each row, and their columns.
-        custom_id: A pattern over the table's columns, as for `openai_batch`.
         url: As for `openai_batch`.
-        prompt: The column of prompts.
-        form: The form of the prompts, as for `openai_batch`.
-        argument_columns: As for `openai_batch`.
-        max_requests: Requests of a file; OpenAI's limit, which others have too.
-        max_bytes: Bytes of a file; OpenAI's limit, too.
-        custom_id_length: Characters of a `custom_id`; Anthropic and others take 64.
-        unknown: As for `openai_batch`.
+        options: As for `openai_batch`, whose limits others have, too; ids have 64 characters, which all services take.
 
     Returns:
         The files, the number of requests and of bytes.
@@ -180,33 +158,15 @@ def litellm_batch(
 
     >>> import tempfile, pyarrow as pa
     >>> from promptpress import export
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> export.litellm_batch(pa.table({"prompt": ["1+1=?"]}), f"{folder.name}/in.jsonl", model="azure/m").requests
+    >>> table, folder = pa.table({"prompt": ["1+1=?"]}), tempfile.TemporaryDirectory()
+    >>> export.litellm_batch(table, f"{folder.name}/in.jsonl", model="azure/m").requests
     1
     >>> folder.cleanup()
     """
-    settings = RequestSettings(
-        LITELLM, model, body, body_columns, custom_id, custom_id_length, url, prompt, form, argument_columns
-    )
-    return _write_requests(table, path, settings, max_requests, max_bytes, unknown=unknown)
+    return _write_requests(LITELLM, table, path, model, url, options)
 
 
-def openai_responses(
-    table: StreamLike,
-    path: Path,
-    *,
-    model: str | None,
-    body: Mapping[str, Any] | None = None,
-    body_columns: Mapping[str, str] | None = None,
-    custom_id: str = "{sample}",
-    prompt: str = "prompt",
-    form: Form | None = None,
-    argument_columns: Mapping[str, str] | None = None,
-    max_requests: int | None = RESPONSES.max_requests,
-    max_bytes: int | None = RESPONSES.max_bytes,
-    custom_id_length: int | None = RESPONSES.id_length,
-    unknown: Unknown = "refuse",
-) -> Written:
+def openai_responses(table: StreamLike, path: Path, *, model: str | None, **options: Unpack[BatchOptions]) -> Written:
     """Write a rendered table as the input files of OpenAI's Batch API for the Responses API, `/v1/responses`.
 
     Messages are the `input`. Parts, tools, calls of tools and their results get the API's own form.
@@ -215,79 +175,44 @@ def openai_responses(
         table: The rendered table or stream, as for `openai_batch`.
         path: The file.
         model: The model's name for the API.
-        body: Parameters of all requests in the API's words, such as `{"max_output_tokens": 512}`. A dot leads into an
-            object: `{"reasoning.effort": "low"}`.
-        body_columns: Parameters with a value for each row, and their columns.
-        custom_id: A pattern over the table's columns, as for `openai_batch`.
-        prompt: The column of prompts.
-        form: The form of the prompts, as for `openai_batch`.
-        argument_columns: `{"tools": "tools"}` names the column of tools in OpenAI's form; `{}`: there is none.
-        max_requests: Requests of a file. None: no limit.
-        max_bytes: Bytes of a file. None: no limit.
-        custom_id_length: Characters of a `custom_id`. None: no limit.
-        unknown: As for `openai_batch`.
+        options: As for `openai_batch`, in the API's words: `body={"max_output_tokens": 512, "reasoning.effort": "low"}`.
 
     Returns:
         The files, the number of requests and of bytes.
 
     Raises:
         TemplateError: As for `openai_batch`; and if a parameter is another service's.
-        RenderError: As for `openai_batch`; and if the API has no place for what is in a message.
+        RenderError: As for `openai_batch`; and if the service has no place for what a message says.
         OSError: If a file can't be written.
 
     >>> import tempfile, pyarrow as pa
     >>> from promptpress import export
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> export.openai_responses(pa.table({"prompt": ["1+1=?"]}), f"{folder.name}/in.jsonl", model="m").requests
+    >>> table, folder = pa.table({"prompt": ["1+1=?"]}), tempfile.TemporaryDirectory()
+    >>> export.openai_responses(table, f"{folder.name}/in.jsonl", model="m").requests
     1
     >>> folder.cleanup()
     """
-    settings = RequestSettings(
-        RESPONSES, model, body, body_columns, custom_id, custom_id_length, _RESPONSES, prompt, form, argument_columns
-    )
-    return _write_requests(table, path, settings, max_requests, max_bytes, unknown=unknown)
+    return _write_requests(RESPONSES, table, path, model, "/v1/responses", options)
 
 
-def anthropic_batch(
-    table: StreamLike,
-    path: Path,
-    *,
-    model: str | None,
-    body: Mapping[str, Any] | None = None,
-    body_columns: Mapping[str, str] | None = None,
-    custom_id: str = "{sample}",
-    prompt: str = "prompt",
-    form: Form | None = None,
-    argument_columns: Mapping[str, str] | None = None,
-    max_requests: int | None = ANTHROPIC.max_requests,
-    max_bytes: int | None = ANTHROPIC.max_bytes,
-    unknown: Unknown = "refuse",
-) -> Written:
+def anthropic_batch(table: StreamLike, path: Path, *, model: str | None, **options: Unpack[BatchOptions]) -> Written:
     """Write a rendered table as requests of Anthropic's Message Batches, each a line with `custom_id` and `params`.
 
     A file is the `requests` of one batch: `client.messages.batches.create(requests=map(json.loads, open(path)))`.
 
     Args:
-        table: The rendered table or stream, as for `openai_batch`; `cache_marks` become `cache_control`.
+        table: The rendered table or stream, as for `openai_batch`; marks are `cache_control`.
         path: The file.
         model: The model's name for the API.
-        body: Parameters of all requests in Anthropic's words. `max_tokens` is required, here or in `body_columns`.
-        body_columns: Parameters with a value for each row, and their columns.
-        custom_id: A pattern over the table's columns, as for `openai_batch`; ids have at most 64 letters of ASCII,
-            digits, `_` and `-`.
-        prompt: The column of prompts.
-        form: The form of the prompts, as for `openai_batch`.
-        argument_columns: As for `openai_responses`.
-        max_requests: Requests of a file. None: no limit.
-        max_bytes: Bytes of a file. None: no limit.
-        unknown: As for `openai_batch`.
+        options: As for `openai_batch`, in Anthropic's words. `max_tokens` is required, in `body` or in `body_columns`. Ids
+            have at most 64 letters of ASCII, digits, `_` and `-`.
 
     Returns:
         The files, the number of requests and of bytes.
 
     Raises:
-        TemplateError: As for `openai_responses`.
-        RenderError: As for `openai_responses`.
+        TemplateError: As for `openai_batch`; and if a parameter is another service's.
+        RenderError: As for `openai_batch`; and if the service has no place for what a message says.
         OSError: If a file can't be written.
 
     >>> import tempfile, pyarrow as pa
@@ -297,26 +222,10 @@ def anthropic_batch(
     1
     >>> folder.cleanup()
     """
-    settings = RequestSettings(
-        ANTHROPIC, model, body, body_columns, custom_id, ANTHROPIC.id_length, None, prompt, form, argument_columns
-    )
-    return _write_requests(table, path, settings, max_requests, max_bytes, unknown=unknown)
+    return _write_requests(ANTHROPIC, table, path, model, None, options)
 
 
-def gemini_batch(
-    table: StreamLike,
-    path: Path,
-    *,
-    body: Mapping[str, Any] | None = None,
-    body_columns: Mapping[str, str] | None = None,
-    custom_id: str = "{sample}",
-    prompt: str = "prompt",
-    form: Form | None = None,
-    argument_columns: Mapping[str, str] | None = None,
-    max_requests: int | None = GEMINI.max_requests,
-    max_bytes: int | None = GEMINI.max_bytes,
-    unknown: Unknown = "refuse",
-) -> Written:
+def gemini_batch(table: StreamLike, path: Path, **options: Unpack[BatchOptions]) -> Written:
     """Write a rendered table as the input files of Gemini's Batch API, each a line with `key` and `request`.
 
     The model is named when the batch is created.
@@ -324,50 +233,46 @@ def gemini_batch(
     Args:
         table: The rendered table or stream, as for `openai_batch`.
         path: The file.
-        body: Parameters of all requests in Gemini's words, such as `{"generationConfig": {"temperature": 0}}`, or
-            `{"generationConfig.temperature": 0}`.
-        body_columns: Parameters with a value for each row, and their columns, such as
-            `{"generationConfig.maxOutputTokens": "answer_length"}`.
-        custom_id: A pattern over the table's columns for the keys, as for `openai_batch`.
-        prompt: The column of prompts.
-        form: The form of the prompts, as for `openai_batch`.
-        argument_columns: As for `openai_responses`.
-        max_requests: Requests of a file. None: no limit.
-        max_bytes: Bytes of a file. None: no limit.
-        unknown: As for `openai_batch`.
+        options: As for `openai_batch`, in Gemini's words: `body={"generationConfig": {"temperature": 0}}`, and
+            `body_columns={"generationConfig.maxOutputTokens": "answer_length"}`.
 
     Returns:
         The files, the number of requests and of bytes.
 
     Raises:
-        TemplateError: As for `openai_responses`.
-        RenderError: As for `openai_responses`.
+        TemplateError: As for `openai_batch`; and if a parameter is another service's.
+        RenderError: As for `openai_batch`; and if the service has no place for what a message says.
         OSError: If a file can't be written.
 
     >>> import tempfile, pyarrow as pa
     >>> from promptpress import export
-    >>> folder = tempfile.TemporaryDirectory()
-    >>> export.gemini_batch(pa.table({"prompt": ["1+1=?"]}), f"{folder.name}/in.jsonl").requests
+    >>> table, folder = pa.table({"prompt": ["1+1=?"]}), tempfile.TemporaryDirectory()
+    >>> export.gemini_batch(table, f"{folder.name}/in.jsonl").requests
     1
     >>> folder.cleanup()
     """
-    settings = RequestSettings(GEMINI, None, body, body_columns, custom_id, None, None, prompt, form, argument_columns)
-    return _write_requests(table, path, settings, max_requests, max_bytes, unknown=unknown)
+    return _write_requests(GEMINI, table, path, None, None, options)
 
 
-def _write_requests(
+def _write_requests(  # noqa: PLR0917 - what all forms have
+    service: Service,
     table: StreamLike | RenderedStream,
     path: Path,
-    settings: RequestSettings,
-    max_requests: int | None,
-    max_bytes: int | None,
-    *,
-    unknown: Unknown,
+    model: str | None,
+    url: str | None,
+    options: BatchOptions,
 ) -> Written:
-    """Write the lines of `BatchRequests` into files of a service."""
-    lengths = ("custom_id_length", settings.custom_id_length)
-    for name, limit in (("max_requests", max_requests), ("max_bytes", max_bytes), lengths):
+    """Write the lines of `BatchRequests` into files of a service, whose limits hold unless others are given."""
+    limits = {
+        "max_requests": service.max_requests,
+        "max_bytes": service.max_bytes,
+        "custom_id_length": service.id_length,
+    }
+    given: dict[str, Any] = {**limits, **options}
+    for name in limits:
+        limit = given[name]
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
             raise template_error("wrong_type", name, f"expected a whole number from 1 on, or None, found {limit!r}")
-    source_of = partial(BatchRequests, settings=settings)
+    unknown, max_requests, max_bytes = given.pop("unknown", "refuse"), given.pop("max_requests"), given.pop("max_bytes")
+    source_of = partial(BatchRequests, settings=RequestSettings(service, model, url=url, **given))
     return write_lines(table, path, source_of, max_requests, max_bytes, unknown=unknown)

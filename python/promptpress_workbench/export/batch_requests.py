@@ -6,6 +6,7 @@ import json
 import re
 import warnings
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,7 +76,7 @@ class BatchRequests:
         self._marks = _marks_index(schema, service, key)
         if model is None and service.has_model:
             self._model_column = columns.pop("model")
-        self._objects = _Objects(schema, body, columns)
+        self._objects = _objects(body, columns)
         columns |= {_KWARGS if name == "*" else name: column for name, column in self._arguments.items()}
         self._members: MessageMembers | None = None
         if self._marks >= 0 or (service.words and self._prompts.form != "text"):
@@ -95,14 +96,16 @@ class BatchRequests:
             pieces.append(Piece("literal", f", {_json(name, 'body')}: {_json(value, f'body[{name!r}]')}"))
         for name, column in columns.items():
             pieces.append(Piece("member", f", {_json(name, 'body_columns')}: ", column))
-        pieces += self._objects.pieces
+        # The names of such columns are longer than those of the table, and so others.
+        added = {head: head + "." * (1 + max(map(len, schema.names))) for head in self._objects}
+        pieces += [Piece("member", f", {_json(head, 'body_columns')}: ", name) for head, name in added.items()]
         pieces.append(Piece("literal", "}}\n"))
         prompt_type = pa.large_string() if self._members is not None else self._prompts.type
         self._prompt_field = pa.field(prompt, prompt_type)
         written = schema.set(self._prompt_index, self._prompt_field)
         for column in self._arguments.values():
             written = written.set(schema.get_field_index(column), named_json_field(column, pa.large_string()))
-        self._written = pa.schema([*written, *self._objects.fields])
+        self._written = pa.schema([*written, *(named_json_field(name, pa.large_string()) for name in added.values())])
         self._writer = LineWriter(self._written, pieces, ids)
         self._are_roles_checked = False
 
@@ -149,7 +152,7 @@ class BatchRequests:
             if name == "tools":
                 texts = self._tools(texts, column, first_row)
             columns[index] = pa.array(texts, pa.large_string())
-        columns += self._objects.texts(batch)
+        columns += [_object_texts(batch, head, *given) for head, given in self._objects.items()]
         out, ids = self._writer.lines_and_ids(pa.RecordBatch.from_arrays(columns, schema=self._written), first_row)
         self._ids.check(ids, batch, first_row)
         return out
@@ -209,37 +212,31 @@ class BatchRequests:
                 raise render_error("no_json_form", message, first_row + index, name)
 
 
-class _Objects:
-    """Parameters with a dot in their names, such as `reasoning.effort`, which are in objects of the body.
+def _objects(body: dict[str, Any], columns: dict[str, str]) -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
+    """Put parameters with a dot in their names into objects of the body.
 
-    Those of all rows move into `body`. Objects with a value of a row's own are JSON texts, row by row.
+    Return what all rows have of the objects with a value of a row's own, and the columns of these values.
     """
+    for name in [name for name in body if "." in name]:
+        _put(body, name, body.pop(name))
+    out: dict[str, tuple[dict[str, Any], dict[str, str]]] = {}
+    for name in [name for name in columns if "." in name]:
+        head = name.partition(".")[0]
+        fixed = {head: body.pop(head)} if head in body else {}
+        out.setdefault(head, (fixed, {}))[1][name] = columns.pop(name)
+    return out
 
-    def __init__(self, schema: pa.Schema, body: dict[str, Any], columns: dict[str, str]) -> None:
-        for name in [name for name in body if "." in name]:
-            _put(body, name, body.pop(name))
-        self._columns: dict[str, dict[str, str]] = {}
-        for name in [name for name in columns if "." in name]:
-            self._columns.setdefault(name.partition(".")[0], {})[name] = columns.pop(name)
-        self._fixed = {head: {head: body.pop(head, {})} for head in self._columns}
-        names = {head: head + "." * (1 + max(map(len, schema.names))) for head in self._columns}  # no column's name
-        self.fields = [named_json_field(name, pa.large_string()) for name in names.values()]
-        self.pieces = [Piece("member", f", {_json(head, 'body_columns')}: ", name) for head, name in names.items()]
 
-    def texts(self, batch: pa.RecordBatch) -> list[pa.Array]:
-        """Return a column for each object."""
-        out = []
-        for head, columns in self._columns.items():
-            values = [batch.column(column).to_pylist() for column in columns.values()]
-            texts: list[str | None] = []
-            for row in zip(*values, strict=True):
-                given = [(name, value) for name, value in zip(columns, row, strict=True) if value is not None]
-                made = json.loads(json_text(self._fixed[head]))
-                for name, value in given:
-                    _put(made, name, value)
-                texts.append(json_text(made[head]) if made[head] else None)
-            out.append(pa.array(texts, pa.large_string()))
-        return out
+def _object_texts(batch: pa.RecordBatch, head: str, fixed: dict[str, Any], columns: dict[str, str]) -> pa.Array:
+    """Return an object of each row as JSON; null if a row has nothing of it."""
+    texts = []
+    for values in zip(*(batch.column(column).to_pylist() for column in columns.values()), strict=True):
+        made = deepcopy(fixed)
+        for name, value in zip(columns, values, strict=True):
+            if value is not None:
+                _put(made, name, value)
+        texts.append(json_text(made[head]) if made else None)
+    return pa.array(texts, pa.large_string())
 
 
 def _put(body: dict[str, Any], name: str, value: Any) -> None:

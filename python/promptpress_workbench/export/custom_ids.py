@@ -99,8 +99,8 @@ class CustomIds:
             if self._longest is not None and len(text) > self._longest:
                 message = (
                     f"its custom_id {text[:40] + '…'!r} has {len(text)} characters, and {self._longest} are allowed;"
-                    " make it of shorter columns, such as {sample}, or give custom_id_length="
-                )
+                    " make it of shorter columns, such as {sample}"
+                ) + (", or give custom_id_length=" if self._allowed is None else "")
                 raise render_error("invalid_custom_id", message, row)
 
     def _repeated(self, row: int, before: int, custom_id: str) -> Exception:

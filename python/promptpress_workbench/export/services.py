@@ -64,16 +64,7 @@ class Service:
     words: Mapping[str, str | None] = field(default_factory=dict)
 
     def members(self, messages: Iterable[Item], marks: Collection[int] = (), *, has_system: bool = False) -> str:
-        """Return the members of a request's body that hold the messages, as JSON.
-
-        Args:
-            messages: The messages, with the keys that they have.
-            marks: The numbers, from 1 on, of the messages that end a cached beginning.
-            has_system: True if the parameters have the system prompt already.
-
-        Raises:
-            RefusedError: If the service doesn't take the messages.
-        """
+        """Return the members of a request's body that hold the messages, as JSON; `marks` count from 1."""
         items: list[Item] = []
         system = None
         number = 0
