@@ -144,7 +144,7 @@ AUDIO = {"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}
         (FORMS[1:], [TEXT, SYSTEM], "message 2, of 'system': the system prompt is one message, at the beginning"),
         (FORMS[1:], [SYSTEM, message("developer", "x"), TEXT], "message 2, of 'developer': the system prompt is one"),
         (FORMS[1:], [SYSTEM], "needs a message besides the system prompt"),
-        (FORMS[1:], [TEXT, message("tool", "x", tool_call_id="c")], "message 2, of 'tool': there is no such role"),
+        (FORMS[1:], [TEXT, message("tool", "x", tool_call_id="c")], "message 2, of 'tool': there is no such message"),
         (
             FORMS[1:],
             [TEXT, message("assistant", "x", tool_calls=[{}])],
@@ -153,8 +153,12 @@ AUDIO = {"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}
         (FORMS[1:], [TEXT, message("assistant", " \n")], "message 2, of 'assistant': its text is empty"),
         (FORMS[1:], [message("user", [{"type": "text", "text": ""}])], "message 1, of 'user': its text is empty"),
         (FORMS[1:], [message("system", [BLUE]), TEXT], "a part is one of 'text' with its value"),
-        (FORMS[:1], [message("function", "x")], "message 1, of 'function': openai-batch takes it"),
-        (FORMS[:1], [message("tool", "x")], "needs its 'tool_call_id'"),
+        (
+            FORMS[:1],
+            [message("function", "x")],
+            "message 1, of 'function': there is no such message in this form; .*openai-batch",
+        ),
+        (FORMS[:1], [message("tool", "x")], "message 1, of 'tool': there is no such message"),
         (FORMS[:1], [message("user", [AUDIO])], "a part is one of 'text', 'image_url', 'file' with its value"),
         (FORMS[:1], [message("assistant", [{"type": "text", "text": "a"}] * 2)], "one text; join its parts"),
         (FORMS[:1], [{**CALL, "tool_calls": [{"function": {}}]}], "a call is "),
@@ -183,7 +187,7 @@ def test_messages_that_a_service_has_no_place_for(
         ([TEXT, SYSTEM], "the system prompt is one message"),
         ([SYSTEM], "needs a message besides"),
         ([TEXT, message("user", "")], "message 2, of 'user': its text is empty"),
-        ([TEXT, message("tool", "")], "message 2, of 'tool': there is no such role"),
+        ([TEXT, message("tool", "")], "message 2, of 'tool': there is no such message"),
     ],
 )
 @pytest.mark.parametrize("form", FORMS[1:])
@@ -192,7 +196,7 @@ def test_columns_of_messages_that_a_service_has_no_place_for(
 ) -> None:
     with pytest.raises(pp.RenderError, match=f'row 1, column "prompt": .*{error}'):
         requests(tmp_path, form, pa.table({"prompt": [[TEXT], messages]}))
-    with pytest.raises(pp.RenderError, match='row 1, column "prompt": its text is empty'):
+    with pytest.raises(pp.RenderError, match=r'row 1, column "prompt": .* its text is empty'):
         requests(tmp_path, form, pa.table({"prompt": ["a", "\t"]}))
     body = {"system" if form == "anthropic-batch" else "system_instruction": "s"}
     with pytest.raises(pp.RenderError, match=r'row 0, column "prompt": .*the system prompt is in the parameters'):
@@ -207,9 +211,11 @@ def test_marks_that_no_request_can_have(tmp_path: Path) -> None:
         return requests(tmp_path, form, pa.table({"prompt": list(map(list, prompts)), "cache_marks": marks}))
 
     for form in ("openai-batch", "openai-responses"):
-        with pytest.raises(pp.RenderError, match=r"row 1, .*message 3, of 'assistant': cache_marks: no mark stands"):
+        with pytest.raises(
+            pp.RenderError, match=r"row 1, .*message 3, of 'assistant': cache_marks: no mark stands here"
+        ):
             marked(form, pa.array([[1], [3]]))
-    for number in (0, 4, -1):
+    for number in (0, 4, -1, None):
         with pytest.raises(pp.RenderError, match=rf"row 1, .*there is no message {number}; it has 3"):
             marked("anthropic-batch", pa.array([[3], [number]]))
     for form in ("gemini-batch", "vllm-batch", "litellm-batch"):
@@ -226,7 +232,7 @@ def test_marks_that_no_request_can_have(tmp_path: Path) -> None:
     ("form", "tools", "error"),
     [
         ("anthropic-batch", [{"name": "f", "input_schema": {}}], "a tool is "),
-        ("gemini-batch", [{"type": "function", "function": {"name": "f", "strict": True}}], "'f' is one"),
+        ("gemini-batch", [{"type": "function", "function": {"name": "f", "strict": True}}], "as 'f' is"),
         ("openai-responses", [{"type": "function", "function": {"name": "f", "x": 1}}], "no place for 'x'"),
     ],
 )

@@ -115,8 +115,8 @@ def vllm_batch(table: StreamLike, path: Path, *, model: str | None, **options: U
         table: The rendered table or stream, as for `openai_batch`.
         path: The file.
         model: The model that vLLM serves.
-        options: As for `openai_batch`. Parameters may be vLLM's own (`top_k`, `guided_choice`, ...); files have no limits,
-            but `max_requests` gives several workers a file each.
+        options: As for `openai_batch`. Parameters may be vLLM's own (`top_k`, `guided_choice`, ...). Files have no
+            limits, but `max_requests` gives several workers a file each.
 
     Returns:
         The files, the number of requests and of bytes.
@@ -175,7 +175,7 @@ def openai_responses(table: StreamLike, path: Path, *, model: str | None, **opti
         table: The rendered table or stream, as for `openai_batch`.
         path: The file.
         model: The model's name for the API.
-        options: As for `openai_batch`, in the API's words: `body={"max_output_tokens": 512, "reasoning.effort": "low"}`.
+        options: As for `openai_batch`, in the API's words: `body={"max_output_tokens": 9, "reasoning.effort": "low"}`.
 
     Returns:
         The files, the number of requests and of bytes.
@@ -204,8 +204,8 @@ def anthropic_batch(table: StreamLike, path: Path, *, model: str | None, **optio
         table: The rendered table or stream, as for `openai_batch`; marks are `cache_control`.
         path: The file.
         model: The model's name for the API.
-        options: As for `openai_batch`, in Anthropic's words. `max_tokens` is required, in `body` or in `body_columns`. Ids
-            have at most 64 letters of ASCII, digits, `_` and `-`.
+        options: As for `openai_batch`, in Anthropic's words. `max_tokens` is required, in `body` or in `body_columns`.
+            Ids have at most 64 letters of ASCII, digits, `_` and `-`.
 
     Returns:
         The files, the number of requests and of bytes.

@@ -15,7 +15,7 @@ from promptpress import PromptWarning
 from promptpress.engine import RenderedLines
 from promptpress.engine import core as _core
 from promptpress.engine.errors import callers_level, render_error, template_error
-from promptpress.engine.tables import argument_texts, checked_columns, named_json_field, without_views
+from promptpress.engine.tables import argument_texts, checked_columns, named_json_field
 from promptpress.engine.tables import lazy_compute as pc
 from pyarrow import types
 
@@ -64,7 +64,7 @@ class BatchRequests:
         self._prompt_index = schema.get_field_index(prompt)
         self._given_type = schema.field(self._prompt_index).type
         self._ids = CustomIds(settings.custom_id, schema, settings.custom_id_length, service.id_pattern)
-        key = service.prompts if service.words else self._prompt_key(settings.url)
+        key = service.prompts if service.roles else self._prompt_key(settings.url)
         self._model_column: str | None = None
         body = _mapping(settings.body, "body", service)
         columns = _mapping(settings.body_columns, "body_columns", service)
@@ -79,10 +79,9 @@ class BatchRequests:
         self._objects = _objects(body, columns)
         columns |= {_KWARGS if name == "*" else name: column for name, column in self._arguments.items()}
         self._members: MessageMembers | None = None
-        if self._marks >= 0 or (service.words and self._prompts.form != "text"):
-            has_system = service.system_key in {**body, **columns}
-            marks = self._marks >= 0
-            self._members = MessageMembers(service, self._prompts, marks=marks, has_system=has_system)
+        if self._marks >= 0 or (service.roles and (self._prompts.form != "text" or not service.takes_blank)):
+            has_system = service.system in {**body, **columns}
+            self._members = MessageMembers(service, self._prompts, has_system=has_system)
         pieces = [Piece("literal", f'{{"{service.id_key}": "'), *self._ids.pieces()]
         ids = range(1, len(pieces))
         to = "" if settings.url is None else f'"method": "POST", "url": {_json(settings.url, "url")}, '
@@ -133,8 +132,7 @@ class BatchRequests:
     def frame(self) -> _core.LineLayout | None:
         """The text around each request; None if lines have more of a row, or if its messages are converted."""
         is_shown = self._prompt_field.type == self._given_type and self._prompts.form != "messages_json"
-        is_shown = is_shown and self._service.takes_blank and self._members is None
-        return self._writer.frame if is_shown else None
+        return self._writer.frame if is_shown and self._members is None else None
 
     def lines(self, batch: pa.RecordBatch | RenderedLines, first_row: int) -> list[pa.LargeBinaryArray]:
         """Make the lines of the next batch, in several arrays; rendered lines in `frame` are only checked."""
@@ -144,7 +142,12 @@ class BatchRequests:
             return [batch.lines]
         self._check_values(batch, first_row)
         columns = batch.columns
-        columns[self._prompt_index] = self._converted(batch, first_row)
+        prompts = columns[self._prompt_index]
+        if self._members is None:
+            columns[self._prompt_index] = self._prompts.converted(prompts, first_row)
+        else:
+            marks = None if self._marks < 0 else columns[self._marks]
+            columns[self._prompt_index] = self._members.texts(prompts, marks, first_row)
         for name, column in self._arguments.items():
             index = batch.schema.get_field_index(column)
             field = batch.schema.field(index)
@@ -157,24 +160,9 @@ class BatchRequests:
         self._ids.check(ids, batch, first_row)
         return out
 
-    def _converted(self, batch: pa.RecordBatch, first_row: int) -> pa.Array:
-        """Return the prompts as the pieces take them."""
-        column = batch.column(self._prompt_index)
-        if self._members is not None:
-            marks = None if self._marks < 0 else batch.column(self._marks)
-            return self._members.texts(column, marks, first_row)
-        prompts = self._prompts.converted(column, first_row)
-        if not self._service.takes_blank:
-            texts = without_views(prompts.dictionary_decode() if types.is_dictionary(prompts.type) else prompts)
-            index = pc.index(pc.equal(pc.binary_length(pc.utf8_trim_whitespace(texts)), 0), True).as_py()
-            if index >= 0:
-                message = f"its text is empty, which {self._service.title} refuses; leave the row out"
-                raise render_error("incomplete_message", message, first_row + index, self._prompts.name)
-        return prompts
-
     def _tools(self, texts: list[str | None], column: str, first_row: int) -> list[str | None]:
         """Return tools in the service's form; rows often have the same."""
-        if self._service.tool is None:
+        if not self._service.roles:
             return texts
         made: dict[str | None, str | None] = {None: None}
         for row, text in enumerate(texts, first_row):
@@ -255,13 +243,11 @@ def _put(body: dict[str, Any], name: str, value: Any) -> None:
 def _marks_index(schema: pa.Schema, service: Service, key: str) -> int:
     """Return the index of the column of marks, or -1; refuse one that the service has no place for."""
     index: int = schema.get_field_index(MARKS)
-    if index < 0:
-        return index
-    if service.mark is None or key == "prompt":
+    kind = schema.field(MARKS).type if index >= 0 else None
+    if kind is not None and (service.mark is None or key == "prompt"):
         message = f"{service.title} has no marks of cached beginnings in these requests; leave the column out"
         raise render_error("unsupported_mode", message, column=MARKS)
-    kind = schema.field(index).type
-    if not (types.is_list(kind) or types.is_large_list(kind)) or not types.is_integer(kind.value_type):
+    if kind is not None and not (types.is_list(kind) and types.is_integer(kind.value_type)):
         raise render_error("wrong_column_type", f"it has lists of whole numbers, and it is {kind}", column=MARKS)
     return index
 
@@ -297,7 +283,7 @@ def _argument_columns(
     columns = checked_columns(given, parameters) or {}
     for column in columns.values():
         column_field(schema, column)
-    others = [name for name in columns if name != "tools"] if service.words else []
+    others = [name for name in columns if name != "tools"] if service.roles else []
     if others:
         message = f"{others[0]!r}: {service.title} has `tools` alone; a chat template's arguments are of other servers"
         raise template_error("unsupported_mode", "argument_columns", message)

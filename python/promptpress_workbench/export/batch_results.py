@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, suppress
@@ -109,12 +110,15 @@ class _Reader:
         else:
             answer = _gemini_answer(value) if "custom_id" not in value else _openai_answer(value)
         broken = self.broken
+        prompt, completion, cached = map(_count, answer.tokens)
         result = Result(
             custom_id,
             tuple([self._held(choice.text) for choice in answer.choices]),
             tuple([self._held(choice.finish_reason) for choice in answer.choices]),
             self._held(answer.error),
-            *map(_count, answer.tokens),
+            prompt,
+            completion,
+            cached,
             is_refused=answer.error is None and all(choice.is_refused for choice in answer.choices),
             raw=self._held(json_text(value)) if self._raw else None,
         )
@@ -189,33 +193,23 @@ def _openai_answer(value: Mapping[str, Any]) -> _Answer:
     error = _error(value.get("error")) or _error(body.get("error"))
     if error is None and isinstance(status, int) and status >= _FIRST_ERROR_STATUS:
         error = _error(body) or f"HTTP status {status}"
-    if isinstance(body.get("output"), list):
-        return _responses_answer(body, error)
+    usage = _dict(body.get("usage"))
+    prompt, completion = (usage.get(f"{name}_tokens") for name in ("prompt", "completion"))
+    details = usage.get("prompt_tokens_details")
     choices = _choices(body.get("choices"))
+    if isinstance(body.get("output"), list):  # of the Responses API, whose messages have parts like those of chats
+        given = _string(body.get("status"))
+        end = _string(_dict(body.get("incomplete_details")).get("reason")) or given
+        error = error or (given if given in ("failed", "cancelled") else None)
+        messages = [item for item in _dicts(body["output"]) if item.get("type") == "message"]
+        parts = [part for item in messages for part in _dicts(item.get("content"))]
+        choices = [{"message": {"content": parts or None}, "finish_reason": end}]
+        prompt, completion = usage.get("input_tokens"), usage.get("output_tokens")
+        details = usage.get("input_tokens_details")
     if error is None and not choices:
         error = "the response has no choices"
     answers = [_Choice(_text(c), _string(c.get("finish_reason")), _refusal(c) is not None) for c in choices]
-    usage = _dict(body.get("usage"))
-    cached = _dict(usage.get("prompt_tokens_details")).get("cached_tokens")
-    return _Answer(answers, error, (usage.get("prompt_tokens"), usage.get("completion_tokens"), cached))
-
-
-def _responses_answer(body: Mapping[str, Any], error: str | None) -> _Answer:
-    """Return the answer of a body of the Responses API: the texts of its messages together."""
-    status = _string(body.get("status"))
-    if error is None and status in ("failed", "cancelled"):
-        error = status
-    messages = [item for item in map(_dict, body["output"]) if item.get("type") == "message"]
-    parts = [_dict(part) for item in messages for part in item.get("content") or ()]
-    text, refusal = ("".join(str(part.get(key) or "") for part in parts) or None for key in ("text", "refusal"))
-    end = _string(_dict(body.get("incomplete_details")).get("reason")) or status
-    is_refused = text is None and (refusal is not None or end == "content_filter")
-    usage = _dict(body.get("usage"))
-    cached = _dict(usage.get("input_tokens_details")).get("cached_tokens")
-    given = text or refusal or ("" if parts else None)
-    return _Answer(
-        [_Choice(given, end, is_refused)], error, (usage.get("input_tokens"), usage.get("output_tokens"), cached)
-    )
+    return _Answer(answers, error, (prompt, completion, _dict(details).get("cached_tokens")))
 
 
 def _anthropic_answer(result: Mapping[str, Any]) -> _Answer:
@@ -225,8 +219,7 @@ def _anthropic_answer(result: Mapping[str, Any]) -> _Answer:
         details = ": ".join(str(given[key]) for key in ("type", "message") if given.get(key))
         return _Answer([], details or _error(result.get("error")) or str(result.get("type") or "no result"))
     message = _dict(result.get("message"))
-    blocks = [_dict(block) for block in message.get("content") or ()]
-    texts = [str(block.get("text") or "") for block in blocks if block.get("type") == "text"]
+    texts = [str(block.get("text") or "") for block in _dicts(message.get("content")) if block.get("type") == "text"]
     end = _string(message.get("stop_reason"))
     explanation = _string(_dict(message.get("stop_details")).get("explanation"))
     usage = _dict(message.get("usage"))
@@ -242,10 +235,10 @@ def _gemini_answer(value: Mapping[str, Any]) -> _Answer:
     error = _error(value.get("error")) or _error(value.get("status"))
     choices = []
     for candidate in _choices(response.get("candidates")):
-        parts = [_dict(part) for part in _dict(candidate.get("content")).get("parts") or ()]
+        parts = _dicts(_dict(candidate.get("content")).get("parts"))
         texts = [part["text"] for part in parts if isinstance(part.get("text"), str) and not part.get("thought")]
         end = _string(candidate.get("finishReason"))
-        choices.append(_Choice("".join(texts) if texts else None, end, end in _GEMINI_REFUSALS))
+        choices.append(_Choice("".join(texts) if texts else None, end, _WITHHELD.fullmatch(end or "") is not None))
     feedback = _dict(response.get("promptFeedback"))
     if not choices and feedback.get("blockReason"):
         choices = [_Choice(_string(feedback.get("blockReasonMessage")), _string(feedback["blockReason"]), True)]
@@ -256,8 +249,7 @@ def _gemini_answer(value: Mapping[str, Any]) -> _Answer:
     return _Answer(choices, error, (usage.get("promptTokenCount"), completion, usage.get("cachedContentTokenCount")))
 
 
-_BLOCKED = ("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "ESCALATION", "MODEL_ARMOR")
-_GEMINI_REFUSALS = frozenset((*_BLOCKED, "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"))
+_WITHHELD = re.compile("(IMAGE_)?(SAFETY|RECITATION|PROHIBITED_CONTENT)|BLOCKLIST|SPII|ESCALATION|MODEL_ARMOR")
 """The reasons for which Gemini withholds an answer."""
 
 
@@ -269,7 +261,7 @@ def _sum(*counts: Any) -> int | None:
 
 def _choices(value: Any) -> list[Mapping[str, Any]]:
     """Return the choices, sorted by their `index` field."""
-    choices = [_dict(choice) for choice in value] if isinstance(value, list) else []
+    choices = _dicts(value)
     if len(choices) > 1 and all(isinstance(choice.get("index"), int) for choice in choices):
         choices.sort(key=lambda choice: choice["index"])  # streaming servers sort them by their ends
     return choices
@@ -317,6 +309,10 @@ def _error(value: Any) -> str | None:
 
 def _dict(value: Any) -> Mapping[str, Any]:
     return value if isinstance(value, (dict, Mapping)) else {}  # dict first, which is checked fast
+
+
+def _dicts(value: Any) -> list[Mapping[str, Any]]:
+    return [_dict(item) for item in value] if isinstance(value, list) else []
 
 
 def _count(value: Any) -> int | None:

@@ -29,10 +29,9 @@ _ROLES = ("user", "assistant", *SYSTEM)
 class MessageMembers:
     """Converts batches of prompts into the members of a body that hold the messages, as JSON."""
 
-    def __init__(self, service: Service, prompts: Prompts, *, marks: bool, has_system: bool) -> None:
+    def __init__(self, service: Service, prompts: Prompts, *, has_system: bool) -> None:
         self._service = service
         self._prompts = prompts
-        self._marks = marks
         self._has_system = has_system
         self._is_plain = prompts.form == "text" or (prompts.form == "messages" and _are_texts(prompts.type.value_type))
         self._heads, self._tails = self._frames() if self._is_plain else ([], [])
@@ -70,9 +69,9 @@ class MessageMembers:
         heads, tails = [], []
         for role in _ROLES:
             for marked in (False, True):
-                is_marked = marked and self._marks and (role != "assistant" or self._service.marks_assistants)
-                head, tail = self._service.frame(role, marked=is_marked)
-                apart = self._service.system_key if role in SYSTEM else None
+                has_mark = self._service.mark and (role != "assistant" or self._service.marks_assistants)
+                head, tail = self._service.frame(role, marked=marked and bool(has_mark))
+                apart = self._service.system if role in SYSTEM else None
                 for is_first in (False, True):
                     for is_last in (False, True):
                         start = f'"{self._service.prompts}": [' if is_first else ", "
@@ -96,7 +95,7 @@ class MessageMembers:
         edge = pa.array([True])
         begins, is_last = pa.concat_arrays([edge, changes]), pa.concat_arrays([changes, edge])
         is_first = begins
-        if self._service.system_key is not None:
+        if self._service.system is not None:
             is_apart = pc.greater_equal(roles, _ROLES.index(SYSTEM[0]))
             misplaced = pc.and_(is_apart, pc.or_(is_last, pc.invert(begins)))
             if pc.any(misplaced).as_py() or (self._has_system and pc.any(is_apart).as_py()):

@@ -1,7 +1,6 @@
 """Services that take batches: the names, the limits and the request bodies of each.
 
-`SERVICES` lists them. A service converts OpenAI's messages one by one; `message_columns.py` makes the same texts of
-whole columns.
+A service converts OpenAI's messages one by one; `message_columns.py` makes the same texts of whole columns.
 """
 
 from __future__ import annotations
@@ -10,7 +9,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from mimetypes import guess_type
-from operator import itemgetter
 from typing import Any
 
 from promptpress_workbench.files.write.json_lines import json_text
@@ -18,10 +16,9 @@ from promptpress_workbench.files.write.json_lines import json_text
 SYSTEM = ("system", "developer")
 """The roles of system prompts."""
 
-_VALUES = {"text": str, "image_url": (str, dict)}
-"""The types of values of parts, which are dicts otherwise."""
+_VALUES: dict[Any, Any] = {"text": str, "image_url": (str, dict)}
+"""The types of the values of parts by kind; others are dicts."""
 
-_WEB = ("https://", "http://")
 _ANTHROPIC_IMAGES = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
 Item = dict[str, Any]
@@ -39,15 +36,19 @@ class RefusedError(Exception):
 class Service:
     """A service, and how its requests are written.
 
-    `messages` makes the items of a request of a message and a mark, and `tool` a tool of a function. `system` takes the
-    value of `system_key` from such an item, if the system prompt isn't among the messages. `mark` is the key and the
-    value that end a cached beginning. `words` has the words of other services and the right one, or None.
+    `prompts` and `system` are the keys of messages and of a system prompt that isn't among them. `roles` has the names
+    of roles, and `parts` converts parts by their kinds; without roles, messages are sent as they are. `mark` ends a
+    cached beginning. `words` has the words of other services and the right one, or None.
     """
 
     title: str
-    messages: Callable[[Item, Item], list[Item]]
     prompts: str = "messages"
-    tool: Callable[[Item], Item] | None = None
+    system: str | None = None
+    roles: Mapping[str, str] = field(default_factory=dict)
+    contents: str = "content"
+    parts: Mapping[str, Callable[[Item], Item]] = field(default_factory=dict)
+    tool: Item = field(default_factory=dict)
+    tool_parameters: str = "parameters"
     body: str = "body"
     id_key: str = "custom_id"
     id_length: int | None = None
@@ -56,8 +57,6 @@ class Service:
     max_bytes: int | None = None
     mark: Item | None = None
     marks_assistants: bool = False
-    system_key: str | None = None
-    system: Callable[[Item], Any] = dict
     required: tuple[str, ...] = ()
     has_model: bool = True
     takes_blank: bool = True
@@ -65,66 +64,105 @@ class Service:
 
     def members(self, messages: Iterable[Item], marks: Collection[int] = (), *, has_system: bool = False) -> str:
         """Return the members of a request's body that hold the messages, as JSON; `marks` count from 1."""
-        items: list[Item] = []
-        system = None
-        number = 0
+        out: list[Item] = []
+        system, number = "", 0
         for number, message in enumerate(messages, 1):
             role = message["role"]
             try:
                 if self._is_apart(role) and (number > 1 or has_system):
                     right = "is in the parameters already" if has_system else "is one message, at the beginning"
                     raise RefusedError("invalid_role", f"the system prompt {right}; join them")
-                made = self._items(message, marked=number in marks)
+                made = self.items(message, marked=number in marks)
             except RefusedError as error:
                 text = f"{self.title} doesn't take message {number}, of {role!r}: {error}"
                 raise RefusedError(error.code, text) from None
             if self._is_apart(role):
-                system = json_text(made[0])
+                system = f'"{self.system}": {json_text(made[0])}, '
             else:
-                items += made
-        outside = [mark for mark in marks if not 1 <= mark <= number]
+                out += made
+        outside = [mark for mark in marks if mark is None or not 1 <= mark <= number]
         if outside:
             raise RefusedError("row_out_of_range", f"cache_marks: there is no message {outside[0]}; it has {number}")
-        if not items:
+        if not out:
             raise RefusedError("incomplete_message", f"{self.title} needs a message besides the system prompt")
-        start = "" if system is None else f'"{self.system_key}": {system}, '
-        return f'{start}"{self.prompts}": {json_text(items)}'
+        return f'{system}"{self.prompts}": {json_text(out)}'
+
+    def items(self, message: Item, *, marked: bool) -> list[Any]:
+        """Return the items of a message, or the value of its system prompt."""
+        role = message["role"]
+        if marked and (self.mark is None or (role == "assistant" and not self.marks_assistants)):
+            raise RefusedError("invalid_role", "cache_marks: no mark stands here")
+        mark = (self.mark if marked else None) or {}
+        if not self.roles:
+            return [_marked_chat(message, mark) if mark else message]
+        given = without_nulls(message)
+        calls = _calls(given, marked=marked) if self is RESPONSES else []
+        if calls and not given.get("content"):
+            return calls
+        if role not in self.roles:
+            raise RefusedError("invalid_role", f"there is no such message in this form; {_REMEDY}")
+        _refuse_keys(given, ("role", "content"), f" in this form; {_REMEDY}" if "tool_calls" in given else "")
+        content = given.get("content")
+        parts = self._parts(content, ("text",) if role not in ("user", "tool") else self.parts)
+        if not isinstance(content, str) or mark or self.contents != "content":
+            content = [self.parts[part["type"]](part) for part in parts]
+            content[-1] |= mark
+        if role == "assistant" and self is RESPONSES:
+            if len(parts) > 1:
+                raise RefusedError("wrong_column_type", "what an assistant says is one text; join its parts")
+            content = parts[0]["text"]
+        if self._is_apart(role):
+            return [content if self.contents == "content" else {self.contents: content}]
+        return [{"role": self.roles[role], self.contents: content}, *calls]
 
     def frame(self, role: str, *, marked: bool) -> tuple[str, str]:
         """Return the JSON around a message's text, for messages of a role and a text alone."""
-        head, tail = json_text(self._items({"role": role, "content": "\0"}, marked=marked)[0]).split('"\\u0000"')
+        head, tail = json_text(self.items({"role": role, "content": "\0"}, marked=marked)[0]).split('"\\u0000"')
         return head, tail
-
-    def _is_apart(self, role: str) -> bool:
-        return self.system_key is not None and role in SYSTEM
-
-    def _items(self, message: Item, *, marked: bool) -> list[Any]:
-        """Return the items of a message, or the value of its system prompt."""
-        if marked and self.mark is None:
-            raise RefusedError("unsupported_mode", "no caches are marked here; leave cache_marks out")
-        if marked and message["role"] == "assistant" and not self.marks_assistants:
-            raise RefusedError("invalid_role", "cache_marks: no mark stands in what an assistant says")
-        mark = (self.mark if marked else None) or {}
-        items = self.messages({key: value for key, value in message.items() if value not in (None, [])}, mark)
-        return [self.system(items[0])] if self._is_apart(message["role"]) else items
 
     def tools(self, tools: Iterable[Item]) -> str:
         """Return the JSON of a request's tools, which are of OpenAI's form."""
-        if self.tool is None:
-            return json_text(tools)
-        made = [self.tool(_function(tool)) for tool in tools]
-        return json_text([{"functionDeclarations": made}] if self is GEMINI else made)
+        made = []
+        for tool in tools if self.roles else ():
+            function = tool.get("function")
+            if tool.get("type") != "function" or not isinstance(function, dict) or "name" not in function:
+                text = f'a tool is {{"type": "function", "function": {{"name": ...}}}}, not {json_text(tool)[:60]}'
+                raise RefusedError("wrong_column_type", text)
+            if self is GEMINI and function.get("strict"):
+                raise RefusedError("wrong_column_type", f"no function is strict here, as {function['name']!r} is")
+            _refuse_keys(function, ("name", "description", "parameters", "strict"))
+            given = {"parameters": {"type": "object", "properties": {}}} | without_nulls(function)
+            given[self.tool_parameters] = given.pop("parameters")
+            made.append({**self.tool, **given})
+        if self is GEMINI:
+            return json_text([{"functionDeclarations": [{k: v for k, v in f.items() if k != "strict"} for f in made]}])
+        return json_text(made if self.roles else tools)
+
+    def _is_apart(self, role: str) -> bool:
+        return self.system is not None and role in SYSTEM
+
+    def _parts(self, content: Any, kinds: Collection[str]) -> list[Item]:
+        """Return the parts of a content, each of one of these kinds with no more than its value."""
+        if content is None:
+            raise RefusedError("incomplete_message", "it has no content")
+        parts = content if isinstance(content, list) else [content]
+        parts = [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts]
+        for part in parts:
+            kind: Any = part.get("type") if isinstance(part, dict) else None
+            if kind not in kinds or not isinstance(part.get(kind), _VALUES.get(kind, dict)):
+                text = f"a part is one of {', '.join(map(repr, kinds))} with its value, not {json_text(part)[:60]}"
+                raise RefusedError("wrong_column_type", text)
+            _refuse_keys(part, ("type", kind))
+            if kind == "text" and not self.takes_blank and not part["text"].strip():
+                raise RefusedError("incomplete_message", "its text is empty; leave it out")
+        return parts
 
 
-def _function(tool: Item) -> Item:
-    """Return the function of a tool, with parameters."""
-    function = tool.get("function")
-    if tool.get("type") != "function" or not isinstance(function, dict) or "name" not in function:
-        text = f'a tool is {{"type": "function", "function": {{"name": ..., ...}}}}, not {json_text(tool)[:60]}'
-        raise RefusedError("wrong_column_type", text)
-    _refuse_keys(function, ("name", "description", "parameters", "strict"))
-    given = {key: value for key, value in function.items() if value is not None}
-    return {**given, "parameters": given.get("parameters", {"type": "object", "properties": {}})}
+_REMEDY = "write calls of tools and results as texts, or take openai-batch or openai-responses"
+
+
+def without_nulls(value: Item) -> Item:
+    return {key: item for key, item in value.items() if item not in (None, [])}
 
 
 def _refuse_keys(value: Item, taken: Collection[str], remedy: str = "") -> None:
@@ -133,35 +171,15 @@ def _refuse_keys(value: Item, taken: Collection[str], remedy: str = "") -> None:
             raise RefusedError("wrong_column_type", f"there is no place for {key!r}{remedy}")
 
 
-def _parts(message: Item, kinds: Collection[str], *, takes_blank: bool) -> list[Item]:
-    """Return the parts of a message, each of one of these kinds with no more than its value."""
-    content = message.get("content")
-    if content is None:
-        raise RefusedError("incomplete_message", "it has no content")
-    if isinstance(content, str):
-        content = [{"type": "text", "text": content}]
-    parts = content if isinstance(content, list) else [content]
-    for part in parts:
-        kind = part.get("type") if isinstance(part, dict) else None
-        if kind not in kinds or not isinstance(part.get(kind), _VALUES.get(kind, dict)):
-            text = f"a part is one of {', '.join(map(repr, kinds))} with its value, not {json_text(part)[:60]}"
-            raise RefusedError("wrong_column_type", text)
-        _refuse_keys(part, ("type", kind))
-        if kind == "text" and not takes_blank and not part["text"].strip():
-            raise RefusedError("incomplete_message", "its text is empty; leave it out")
-    return parts
-
-
-def _medium(part: Item, schemes: tuple[str, ...] = _WEB) -> tuple[str, str | None, str | None, Item]:
+def _medium(part: Item, *schemes: str) -> tuple[str, str | None, str | None, Item]:
     """Return the URL of a medium, its type and data if the URL holds them, and what else is said of it."""
     kind = part["type"]
-    value = {"url": part[kind]} if isinstance(part[kind], str) else part[kind]
-    rest = {key: item for key, item in value.items() if item is not None}
+    rest = {"url": part[kind]} if isinstance(part[kind], str) else without_nulls(part[kind])
     if kind == "input_audio":
         return "", f"audio/{rest.pop('format', None)}", rest.pop("data", ""), rest
     url = str(rest.pop("file_data" if kind == "file" else "url", ""))
     found = re.fullmatch(r"data:([^;,]+)[^,]*;base64,(.*)", url, re.DOTALL)
-    if found is None and (kind == "file" or not url.startswith(schemes)):
+    if found is None and (kind == "file" or not url.startswith(("https://", "http://", *schemes))):
         right = "a data URL in 'file_data'" if kind == "file" else "a URL or a data URL"
         raise RefusedError("invalid_media", f"{kind} takes {right}, not {json_text(part)[:60]}")
     if rest.get("detail") == "auto":
@@ -169,85 +187,39 @@ def _medium(part: Item, schemes: tuple[str, ...] = _WEB) -> tuple[str, str | Non
     return url, *(found.groups() if found else (None, None)), rest
 
 
-def _marked(blocks: list[Item], mark: Item) -> list[Item]:
-    return [*blocks[:-1], {**blocks[-1], **mark}] if mark else blocks
-
-
-def _content(message: Item, mark: Item, parts: list[Item], convert: Callable[[Item], Item]) -> str | list[Item]:
-    """Return a content: a text stays one unless it is marked."""
-    if isinstance(message["content"], str) and not mark:
-        return message["content"]
-    return _marked([convert(part) for part in parts], mark)
-
-
-def _chat_message(message: Item, mark: Item) -> list[Item]:
-    """Return a message for chats, which have all as it is."""
-    if not mark:
-        return [message]
+def _marked_chat(message: Item, mark: Item) -> Item:
     content = message.get("content")
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
     if not parts:
         raise RefusedError("incomplete_message", "cache_marks: it has no content")
-    return [{**message, "content": _marked(parts, mark)}]
+    return {**message, "content": [*parts[:-1], {**parts[-1], **mark}]}
 
 
-def _responses_message(message: Item, mark: Item) -> list[Item]:
-    """Return the items of a message: calls of tools and their results are items of their own."""
-    role, calls, call_id = message["role"], message.get("tool_calls", []), message.get("tool_call_id")
-    is_result = role == "tool" and call_id is not None
-    if role not in (*SYSTEM, "user", "assistant") and not is_result:
-        raise RefusedError("invalid_role", "openai-batch takes it; a result of a 'tool' needs its 'tool_call_id'")
-    _refuse_keys(message, ("role", "content", "tool_call_id" if is_result else "tool_calls"), "; openai-batch has one")
-    items = [_call(call) for call in calls]
-    if items and not message.get("content"):
-        return items
-    parts = _parts(message, ("text",) if role == "assistant" else ("text", "image_url", "file"), takes_blank=True)
-    if role == "assistant":
-        if len(parts) > 1:
-            raise RefusedError("wrong_column_type", "what an assistant says is one text; join its parts")
-        return [{"role": role, "content": parts[0]["text"]}, *items]
-    content = _content(message, mark, parts, _responses_part)
-    if is_result:
-        return [{"type": "function_call_output", "call_id": call_id, "output": content}]
-    return [{"role": role, "content": content}, *items]
+def _calls(message: Item, *, marked: bool) -> list[Item]:
+    """Return calls of tools or the result of one as items of the Responses API, and take them out of the message."""
+    call_id, out = message.pop("tool_call_id", None) if message["role"] == "tool" else None, []
+    if call_id is not None:
+        (given,) = RESPONSES.items({"role": "user", "content": message.pop("content", None)}, marked=marked)
+        out.append({"type": "function_call_output", "call_id": call_id, "output": given["content"]})
+    for call in message.pop("tool_calls", ()):
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(function, dict) or "name" not in function or "id" not in call:
+            text = f"a call is {{'id': ..., 'function': {{'name': ...}}}}, not {json_text(call)[:60]}"
+            raise RefusedError("wrong_column_type", text)
+        given = function.get("arguments", "{}")
+        arguments = given if isinstance(given, str) else json_text(given)
+        out.append({"type": "function_call", "call_id": call["id"], "name": function["name"], "arguments": arguments})
+    if out:
+        _refuse_keys(message, ("role", "content"))
+    return out
 
 
-def _call(call: Any) -> Item:
-    function = call.get("function") if isinstance(call, dict) else None
-    if not isinstance(function, dict) or "name" not in function or "id" not in call:
-        text = f"a call is {{'id': ..., 'function': {{'name': ..., 'arguments': ...}}}}, not {json_text(call)[:60]}"
-        raise RefusedError("wrong_column_type", text)
-    arguments = function.get("arguments", "{}")
-    arguments = arguments if isinstance(arguments, str) else json_text(arguments)
-    return {"type": "function_call", "call_id": call["id"], "name": function["name"], "arguments": arguments}
-
-
-def _responses_part(part: Item) -> Item:
-    if part["type"] == "text":
-        return {**part, "type": "input_text"}
-    if part["type"] == "file":
-        return {"type": "input_file", **{key: value for key, value in part["file"].items() if value is not None}}
+def _responses_image(part: Item) -> Item:
     url, _, _, rest = _medium(part)
     return {"type": "input_image", "image_url": url, "detail": "auto", **rest}
 
 
-def _words_alone(message: Item, kinds: Collection[str]) -> list[Item]:
-    """Return the parts of a message of Anthropic or Gemini; refuse roles and keys of tools."""
-    remedy = "write calls of tools and results as texts, or take openai-batch or openai-responses"
-    if message["role"] not in ("user", "assistant", *SYSTEM):
-        raise RefusedError("invalid_role", f"there is no such role in this form; {remedy}")
-    _refuse_keys(message, ("role", "content"), f" in this form; {remedy}" if "tool_calls" in message else "")
-    return _parts(message, ("text",) if message["role"] in SYSTEM else kinds, takes_blank=False)
-
-
-def _anthropic_message(message: Item, mark: Item) -> list[Item]:
-    parts = _words_alone(message, ("text", "image_url", "file"))
-    return [{"role": message["role"], "content": _content(message, mark, parts, _anthropic_part)}]
-
-
-def _anthropic_part(part: Item) -> Item:
-    if part["type"] == "text":
-        return part
+def _anthropic_medium(part: Item) -> Item:
     url, media, data, rest = _medium(part)
     source = {"type": "base64", "media_type": media, "data": data} if media else {"type": "url", "url": url}
     title = {"title": rest.pop("filename")} if "filename" in rest else {}
@@ -258,16 +230,8 @@ def _anthropic_part(part: Item) -> Item:
     return {"type": "document" if part["type"] == "file" else "image", "source": source, **title}
 
 
-def _gemini_message(message: Item, _: Item) -> list[Item]:
-    parts = _words_alone(message, ("text", "image_url", "input_audio", "file"))
-    role = "model" if message["role"] == "assistant" else message["role"]
-    return [{"role": role, "parts": [_gemini_part(part) for part in parts]}]
-
-
-def _gemini_part(part: Item) -> Item:
-    if part["type"] == "text":
-        return {"text": part["text"]}
-    url, media, data, rest = _medium(part, (*_WEB, "gs://"))
+def _gemini_medium(part: Item) -> Item:
+    url, media, data, rest = _medium(part, "gs://")
     _refuse_keys(rest, ("filename",))
     if media:
         return {"inlineData": {"mimeType": media, "data": data}}
@@ -276,20 +240,6 @@ def _gemini_part(part: Item) -> Item:
         text = f"the type of a file is needed, and {url[:60]!r} doesn't end in one, such as .png; give a data URL"
         raise RefusedError("invalid_media", text)
     return {"fileData": {"mimeType": media, "fileUri": url}}
-
-
-def _responses_tool(function: Item) -> Item:
-    return {"type": "function", "strict": False, **function}  # the API's default is true, and that of chats false
-
-
-def _anthropic_tool(function: Item) -> Item:
-    return {"input_schema" if key == "parameters" else key: value for key, value in function.items()}
-
-
-def _gemini_tool(function: Item) -> Item:
-    if function.pop("strict", False):
-        raise RefusedError("wrong_column_type", f"Gemini has no strict functions, and {function['name']!r} is one")
-    return {"parametersJsonSchema" if key == "parameters" else key: value for key, value in function.items()}
 
 
 _PARAMETERS: tuple[tuple[tuple[str, ...], str | None, str | None, str | None], ...] = (
@@ -323,25 +273,33 @@ def _words_of_others(column: int) -> dict[str, str | None]:
 
 
 _BREAKPOINT = {"prompt_cache_breakpoint": {"mode": "explicit"}}
+_SAME_ROLES = {role: role for role in (*SYSTEM, "user", "assistant")}
 _OPENAI_LIMITS: dict[str, Any] = {"max_requests": 50_000, "max_bytes": 200_000_000, "id_length": 512}
 """OpenAI's limits of a file, which other services have too. An id longer than this is a mistake."""
 
-OPENAI = Service("OpenAI", _chat_message, mark=_BREAKPOINT, **_OPENAI_LIMITS)
-VLLM = Service("vLLM", _chat_message)
-LITELLM = Service("LiteLLM", _chat_message, **{**_OPENAI_LIMITS, "id_length": 64})
+OPENAI = Service("OpenAI", mark=_BREAKPOINT, **_OPENAI_LIMITS)
+VLLM = Service("vLLM")
+LITELLM = Service("LiteLLM", **{**_OPENAI_LIMITS, "id_length": 64})
 RESPONSES = Service(
     "the Responses API",
-    _responses_message,
     prompts="input",
-    tool=_responses_tool,
+    roles=_SAME_ROLES,
+    parts={
+        "text": lambda part: {"type": "input_text", "text": part["text"]},
+        "image_url": _responses_image,
+        "file": lambda part: {"type": "input_file", **without_nulls(part["file"])},
+    },
+    tool={"type": "function", "strict": False},  # the API's default is true, and that of chats false
     mark=_BREAKPOINT,
     words=_words_of_others(0),
     **_OPENAI_LIMITS,
 )
 ANTHROPIC = Service(
     "Anthropic",
-    _anthropic_message,
-    tool=_anthropic_tool,
+    system="system",
+    roles=_SAME_ROLES,
+    parts={"text": dict, "image_url": _anthropic_medium, "file": _anthropic_medium},
+    tool_parameters="input_schema",
     body="params",
     id_length=64,
     id_pattern="^[a-zA-Z0-9_-]*$",
@@ -349,22 +307,24 @@ ANTHROPIC = Service(
     max_bytes=256_000_000,
     mark={"cache_control": {"type": "ephemeral"}},
     marks_assistants=True,
-    system_key="system",
-    system=itemgetter("content"),
     required=("max_tokens",),
     takes_blank=False,
     words=_words_of_others(1),
 )
 GEMINI = Service(
     "Gemini",
-    _gemini_message,
     prompts="contents",
-    tool=_gemini_tool,
+    system="systemInstruction",
+    roles={**_SAME_ROLES, "assistant": "model"},
+    contents="parts",
+    parts={
+        "text": lambda part: {"text": part["text"]},
+        **dict.fromkeys(("image_url", "input_audio", "file"), _gemini_medium),
+    },
+    tool_parameters="parametersJsonSchema",
     body="request",
     id_key="key",
     max_bytes=2_000_000_000,
-    system_key="systemInstruction",
-    system=lambda item: {"parts": item["parts"]},
     has_model=False,
     takes_blank=False,
     words=_words_of_others(2),
