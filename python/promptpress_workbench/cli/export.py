@@ -41,6 +41,7 @@ from promptpress_workbench.cli.terminal import Progress, say
 from promptpress_workbench.export.chat_messages import Form
 from promptpress_workbench.export.custom_ids import SAMPLE, columns_of
 from promptpress_workbench.export.forms import EXPORTS, TOKEN_OPTIONS
+from promptpress_workbench.export.services import SERVICES
 from promptpress_workbench.export.streams import (
     CACHE_KEY,
     RenderedStream,
@@ -390,16 +391,18 @@ def _check_task(settings: Settings, arguments: Namespace, samples: AnySamples) -
     if "generation_kwargs" in samples.schema.names and not arguments.params:
         text = f"{settings.config}: what its generation_kwargs say of sampling isn't in the requests"
         if "params" in EXPORTS[arguments.kind].options:
-            text += f"; --params {shlex.quote(_params_of(samples.table()))} sets it"
+            text += f"; --params {shlex.quote(_params_of(samples.table(), arguments.kind))} sets it"
         warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
 
 
-def _params_of(requests: pa.Table) -> str:
-    """Return the parameters that a task sets for its requests, as JSON in the words of APIs."""
+def _params_of(requests: pa.Table, kind: str) -> str:
+    """Return the parameters that a task sets for its requests, as JSON in the words of the form's service."""
     given: dict[str, Any] = json.loads(requests["generation_kwargs"][0].as_py()) if len(requests) else {}
     if given.pop("do_sample", None) is False:
         given.setdefault("temperature", 0.0)
-    given = {_WORDS_OF_APIS.get(name, name): value for name, value in given.items()}
+    words = SERVICES[kind].words if kind in SERVICES else {}
+    of_chats = {_WORDS_OF_APIS.get(name, name): value for name, value in given.items()}
+    given = {word: value for name, value in of_chats.items() if (word := words.get(name, name)) is not None}
     return json.dumps(given, ensure_ascii=False)
 
 

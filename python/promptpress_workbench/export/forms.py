@@ -75,11 +75,25 @@ EXPORTS = {
         "one request a line, in files of at most 50,000 requests and 200 MB",
         "OpenAI's Batch API, and others that take its files",
     ),
+    "vllm-batch": Export(
+        "batch_files.vllm_batch",
+        "requests",
+        _REQUESTS,
+        "the same lines in one file; chats only",
+        "`vllm run-batch -i in.jsonl -o out.jsonl --model ...`",
+    ),
+    "litellm-batch": Export(
+        "batch_files.litellm_batch",
+        "requests",
+        (*_LIMITED, "url"),
+        "the same, ids of at most 64 characters, which all of its services take",
+        "LiteLLM's `/v1/batches` and `litellm.create_batch`",
+    ),
     "openai-responses": Export(
         "batch_files.openai_responses",
         "requests",
         _LIMITED,
-        "the same for `/v1/responses`, with the messages as `input`",
+        "one request a line for `/v1/responses`, in files of the same size",
         "OpenAI's Responses API in batches",
     ),
     "anthropic-batch": Export(
@@ -95,20 +109,6 @@ EXPORTS = {
         tuple(option for option in _LIMITED if option != "model_name"),
         '`{"key": ..., "request": {...}}` a line, in files of at most 2 GB',
         "Gemini's Batch API, which is told the model later",
-    ),
-    "vllm-batch": Export(
-        "batch_files.vllm_batch",
-        "requests",
-        _REQUESTS,
-        "the same lines in one file; chats only",
-        "`vllm run-batch -i in.jsonl -o out.jsonl --model ...`",
-    ),
-    "litellm-batch": Export(
-        "batch_files.litellm_batch",
-        "requests",
-        (*_LIMITED, "url"),
-        "the same, ids of at most 64 characters, which all of its services take",
-        "LiteLLM's `/v1/batches` and `litellm.create_batch`",
     ),
     "sharegpt": Export(
         "conversations.sharegpt",

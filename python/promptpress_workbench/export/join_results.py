@@ -63,7 +63,7 @@ def _failed_lines(file: str, left: dict[str, None]) -> Iterator[bytes]:
     """Yield the lines whose ids are left, each once, and take these ids out of them."""
     for location, line, request in file_values(file):
         custom_id = id_of(request)
-        if not isinstance(custom_id, str) or not any(service.body in request for service in SERVICES):
+        if not isinstance(custom_id, str) or not any(service.body in request for service in SERVICES.values()):
             message = f"{location}: it is no request of a batch: it has no custom_id or key, or no body"
             raise render_error("invalid_result", message)
         if custom_id in left:

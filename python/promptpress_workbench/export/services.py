@@ -330,5 +330,12 @@ GEMINI = Service(
     words=_words_of_others(2),
 )
 
-SERVICES = (OPENAI, VLLM, LITELLM, RESPONSES, ANTHROPIC, GEMINI)
-"""All services."""
+SERVICES = {
+    "openai-batch": OPENAI,
+    "openai-responses": RESPONSES,
+    "anthropic-batch": ANTHROPIC,
+    "gemini-batch": GEMINI,
+    "vllm-batch": VLLM,
+    "litellm-batch": LITELLM,
+}
+"""The services by the forms of their requests."""
