@@ -67,6 +67,15 @@ def test_columns_of_texts_give_what_single_messages_give(
 
 
 @pytest.mark.parametrize("form", FORMS)
+def test_parts_may_be_structs(tmp_path: Path, form: str) -> None:
+    parts = [{"type": "text", "text": "What?"}, {"type": "image_url", "image_url": {"url": "https://a/b.png"}}]
+    talk = {"messages": [message("system", [parts[0]]), message("user", parts)], "tools": [], "marks": []}
+    (line,) = requests(tmp_path, form, pa.table({"prompt": [talk["messages"]]}))
+    expected = normal(talk)
+    assert read_back(form, line) == (without_details(expected) if form == "gemini-batch" else expected)
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_a_text_is_one_message(tmp_path: Path, form: str) -> None:
     texts = ["1+1=?", '"\n']
     for strings in (pa.string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())):
@@ -89,6 +98,13 @@ def test_parameters_are_put_where_a_service_has_them(tmp_path: Path) -> None:
         **{"model": "m", "input": [{"role": "user", "content": "b"}]},
         "reasoning": {"summary": "auto", "effort": "high"},
     }
+    config = {"temperature": 0.5}
+    given = {"generationConfig": config, "generationConfig.topP": 1}
+    requests(tmp_path, "gemini-batch", table, body=given, body_columns={"generationConfig.maxOutputTokens": "room"})
+    assert (config, list(given)) == ({"temperature": 0.5}, ["generationConfig", "generationConfig.topP"])
+    with pytest.raises(pp.TemplateError, match=r"'generationConfig\.topP' is given twice"):
+        columns = {"generationConfig.topP": "room"}
+        requests(tmp_path, "gemini-batch", table, body={"generationConfig": {"topP": 1}}, body_columns=columns)
     sent = requests(tmp_path, "anthropic-batch", table, body={"system": "s", "stop_sequences": ["x"]})
     assert sent[0]["params"]["system"] == "s"
 
@@ -218,6 +234,10 @@ def test_marks_that_no_request_can_have(tmp_path: Path) -> None:
     for number in (0, 4, -1, None):
         with pytest.raises(pp.RenderError, match=rf"row 1, .*there is no message {number}; it has 3"):
             marked("anthropic-batch", pa.array([[3], [number]]))
+    with pytest.raises(pp.RenderError, match=r"row 1, .*cache_marks: it has 5, and a request at most 4"):
+        requests(
+            tmp_path, "anthropic-batch", pa.table({"prompt": [[TEXT] * 5] * 2, "cache_marks": [[1], [1, 2, 3, 4, 5]]})
+        )
     for form in ("gemini-batch", "vllm-batch", "litellm-batch"):
         with pytest.raises(pp.RenderError, match=r'column "cache_marks": .* no marks of cached beginnings'):
             marked(form, pa.array([[1], [1]]))

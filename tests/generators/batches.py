@@ -67,9 +67,9 @@ def row(draw: random.Random, form: str, *, plain: bool) -> Row:
             call = {"id": "call_é", "type": "function", "function": {"name": "f", "arguments": '{"x": 1.0}'}}
             messages.append({"role": "assistant", "content": draw.choice(["so", None]), "tool_calls": [call]})
             messages.append({"role": "tool", "tool_call_id": "call_é", "content": draw.choice(TEXTS)})
-    said = ("assistant",) if form != "anthropic-batch" else ()
-    places = [n for n, message in enumerate(messages, 1) if message["role"] not in said]
-    marks = sorted(draw.sample(places, min(len(places), draw.randrange(3))))
+    unmarked = ("assistant",) if form != "anthropic-batch" else ()
+    numbers = [n for n, message in enumerate(messages, 1) if message["role"] not in unmarked]
+    marks = sorted(draw.sample(numbers, min(len(numbers), draw.randrange(3))))
     tools = [tool(draw, form) for _ in range(0 if plain else draw.randrange(3))]
     return {"messages": messages, "tools": tools, "marks": [] if form == "gemini-batch" else marks}
 
@@ -134,9 +134,9 @@ def read_back(form: str, line: Row) -> Row:
 def _blocks(content: Any, mark: str) -> Iterator[tuple[Row, tuple[str, ...]]]:
     for block in [{"type": "text", "text": content}] if isinstance(content, str) else content:
         given = dict(block)
-        found = given.pop(mark, None)
-        assert found in (None, {"mode": "explicit"}, {"type": "ephemeral"})
-        yield given, () if found is None else ("marked",)
+        value = given.pop(mark, None)
+        assert value in (None, {"mode": "explicit"}, {"type": "ephemeral"})
+        yield given, () if value is None else ("marked",)
 
 
 def _of_responses(body: Row) -> Row:
@@ -349,12 +349,12 @@ def _message(draw: random.Random, drawn: Drawn) -> tuple[Row, Expected]:
             "cache_creation_input_tokens": written,
         },
     }
-    said: Expected = {"finish_reason": [end], "prompt_tokens": prompt + cached + written}
+    answer: Expected = {"finish_reason": [end], "prompt_tokens": prompt + cached + written}
     if fate == "refused" and draw.random() < 0.5:
         message["content"] = []
         message["stop_details"] = {"type": "refusal", "category": "cyber", "explanation": "It harms."}
-        said["response"] = ["It harms."]
-    return {"custom_id": custom_id, "result": {"type": "succeeded", "message": message}}, said
+        answer["response"] = ["It harms."]
+    return {"custom_id": custom_id, "result": {"type": "succeeded", "message": message}}, answer
 
 
 def _gemini(draw: random.Random, drawn: Drawn) -> tuple[Row, Expected]:
@@ -367,16 +367,16 @@ def _gemini(draw: random.Random, drawn: Drawn) -> tuple[Row, Expected]:
     usage = {"usageMetadata": {**counts, "cachedContentTokenCount": cached}}
     if fate == "refused" and draw.random() < 0.5:
         feedback = {"promptFeedback": {"blockReason": "SAFETY"}}
-        said = {"response": [None], "finish_reason": ["SAFETY"], "completion_tokens": new + thoughts}
-        return {"key": custom_id, "response": {**feedback, **usage}}, said
+        answer = {"response": [None], "finish_reason": ["SAFETY"], "completion_tokens": new + thoughts}
+        return {"key": custom_id, "response": {**feedback, **usage}}, answer
     ends = [draw.choice(["STOP", "MAX_TOKENS"] if fate == "ok" else ["SAFETY", "SPII"]) for _ in texts]
     candidates: list[Row] = []
     for number, (text, end) in enumerate(zip(texts, ends, strict=True)):
         parts = [{"text": "hm", "thought": True}, {"text": text[:1]}, {"text": text[1:]}]
         candidates.append({"index": number, "content": {"role": "model", "parts": parts}, "finishReason": end})
     draw.shuffle(candidates)
-    said = {"finish_reason": ends, "completion_tokens": new + thoughts}
-    return {"key": custom_id, "response": {"candidates": candidates, **usage}}, said
+    answer = {"finish_reason": ends, "completion_tokens": new + thoughts}
+    return {"key": custom_id, "response": {"candidates": candidates, **usage}}, answer
 
 
 def as_json(value: Any) -> str:

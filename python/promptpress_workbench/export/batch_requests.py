@@ -6,7 +6,6 @@ import json
 import re
 import warnings
 from collections.abc import Mapping
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -212,6 +211,7 @@ def _objects(body: dict[str, Any], columns: dict[str, str]) -> dict[str, tuple[d
         head = name.partition(".")[0]
         fixed = {head: body.pop(head)} if head in body else {}
         out.setdefault(head, (fixed, {}))[1][name] = columns.pop(name)
+        _put(dict(out[head][0]), name, None)  # which refuses what all rows have already
     return out
 
 
@@ -219,7 +219,7 @@ def _object_texts(batch: pa.RecordBatch, head: str, fixed: dict[str, Any], colum
     """Return an object of each row as JSON; null if a row has nothing of it."""
     texts = []
     for values in zip(*(batch.column(column).to_pylist() for column in columns.values()), strict=True):
-        made = deepcopy(fixed)
+        made = dict(fixed)
         for name, value in zip(columns, values, strict=True):
             if value is not None:
                 _put(made, name, value)
@@ -231,9 +231,10 @@ def _put(body: dict[str, Any], name: str, value: Any) -> None:
     """Put a value into the object that its name leads to."""
     *heads, last = name.split(".")
     for head in heads:
-        inner = body.setdefault(head, {})
-        if not isinstance(inner, dict):
+        inner = body.get(head, {})
+        if not isinstance(inner, Mapping):
             raise template_error("wrong_type", f"body[{head!r}]", f"{name!r} is in it, so it is a dict")
+        body[head] = inner = dict(inner)  # whose dicts are the caller's
         body = inner
     if last in body:
         raise template_error("unknown_key", "body", f"{name!r} is given twice")
@@ -269,7 +270,7 @@ def _mapping(value: Mapping[str, Any] | None, path: str, service: Service) -> di
             hint = "has no such parameter" if right is None else f"calls it {right!r}"
             raise template_error("unknown_key", path, f"{name!r}: {service.title} {hint}")
     if service.id_key == "key":  # Gemini takes both spellings, and a body has one
-        return {re.sub(r"_([a-z])", lambda found: found[1].upper(), name): item for name, item in value.items()}
+        return {re.sub(r"_([a-z])", lambda letter: letter[1].upper(), name): item for name, item in value.items()}
     return dict(value)
 
 

@@ -16,7 +16,7 @@ from promptpress.engine.tables import lazy_compute as pc
 from pyarrow import types
 
 from promptpress_workbench.export.chat_messages import Prompts, holds_texts
-from promptpress_workbench.export.services import SYSTEM, RefusedError, Service
+from promptpress_workbench.export.services import MOST_MARKS, SYSTEM, RefusedError, Service
 from promptpress_workbench.files.write.json_lines import LineWriter, Piece
 
 MARKS = "cache_marks"
@@ -125,12 +125,13 @@ class MessageMembers:
         numbers = marks.flatten().cast(pa.int64())
         of_marks = pc.list_parent_indices(marks)
         starts = messages.offsets.cast(pa.int64()).slice(0, len(messages))
-        places = pc.add(starts.take(of_marks), pc.subtract(numbers, 1 + messages.offsets[0].as_py()))
+        indices = pc.add(starts.take(of_marks), pc.subtract(numbers, 1 + messages.offsets[0].as_py()))
         lengths = pc.list_value_length(messages).cast(pa.int64()).take(of_marks)
         is_there = pc.and_(pc.greater_equal(numbers, 1), pc.less_equal(numbers, lengths))
-        if numbers.null_count or not pc.all(is_there, min_count=0).as_py():
+        most = pc.max(pc.list_value_length(marks)).as_py() or 0
+        if numbers.null_count or most > MOST_MARKS or not pc.all(is_there, min_count=0).as_py():
             return None
-        return pc.is_in(pa.array(range(len(rows)), pa.int64()), places)
+        return pc.is_in(pa.array(range(len(rows)), pa.int64()), indices)
 
 
 def _are_texts(kind: pa.DataType) -> bool:

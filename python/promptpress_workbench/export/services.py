@@ -16,6 +16,9 @@ from promptpress_workbench.files.write.json_lines import json_text
 SYSTEM = ("system", "developer")
 """The roles of system prompts."""
 
+MOST_MARKS = 4
+"""The most marks of cached beginnings in a request, of OpenAI and of Anthropic."""
+
 _VALUES: dict[Any, Any] = {"text": str, "image_url": (str, dict)}
 """The types of the values of parts by kind; others are dicts."""
 
@@ -80,6 +83,9 @@ class Service:
                 system = f'"{self.system}": {json_text(made[0])}, '
             else:
                 out += made
+        if len(marks) > MOST_MARKS:
+            text = f"cache_marks: it has {len(marks)}, and a request at most {MOST_MARKS}"
+            raise RefusedError("limit_exceeded", text)
         outside = [mark for mark in marks if mark is None or not 1 <= mark <= number]
         if outside:
             raise RefusedError("row_out_of_range", f"cache_marks: there is no message {outside[0]}; it has {number}")
@@ -165,9 +171,9 @@ def without_nulls(value: Item) -> Item:
     return {key: item for key, item in value.items() if item not in (None, [])}
 
 
-def _refuse_keys(value: Item, taken: Collection[str], remedy: str = "") -> None:
+def _refuse_keys(value: Item, keys: Collection[str], remedy: str = "") -> None:
     for key in value:
-        if key not in taken:
+        if key not in keys:
             raise RefusedError("wrong_column_type", f"there is no place for {key!r}{remedy}")
 
 
@@ -178,13 +184,13 @@ def _medium(part: Item, *schemes: str) -> tuple[str, str | None, str | None, Ite
     if kind == "input_audio":
         return "", f"audio/{rest.pop('format', None)}", rest.pop("data", ""), rest
     url = str(rest.pop("file_data" if kind == "file" else "url", ""))
-    found = re.fullmatch(r"data:([^;,]+)[^,]*;base64,(.*)", url, re.DOTALL)
-    if found is None and (kind == "file" or not url.startswith(("https://", "http://", *schemes))):
+    match = re.fullmatch(r"data:([^;,]+)[^,]*;base64,(.*)", url, re.DOTALL)
+    if match is None and (kind == "file" or not url.startswith(("https://", "http://", *schemes))):
         right = "a data URL in 'file_data'" if kind == "file" else "a URL or a data URL"
         raise RefusedError("invalid_media", f"{kind} takes {right}, not {json_text(part)[:60]}")
     if rest.get("detail") == "auto":
         del rest["detail"]
-    return url, *(found.groups() if found else (None, None)), rest
+    return url, *(match.groups() if match else (None, None)), rest
 
 
 def _marked_chat(message: Item, mark: Item) -> Item:
@@ -224,9 +230,9 @@ def _anthropic_medium(part: Item) -> Item:
     source = {"type": "base64", "media_type": media, "data": data} if media else {"type": "url", "url": url}
     title = {"title": rest.pop("filename")} if "filename" in rest else {}
     _refuse_keys(rest, ())
-    taken = ("application/pdf",) if part["type"] == "file" else _ANTHROPIC_IMAGES
-    if media not in (None, *taken):
-        raise RefusedError("invalid_media", f"{part['type']} takes {', '.join(taken)}, not {media}")
+    types = ("application/pdf",) if part["type"] == "file" else _ANTHROPIC_IMAGES
+    if media not in (None, *types):
+        raise RefusedError("invalid_media", f"{part['type']} takes {', '.join(types)}, not {media}")
     return {"type": "document" if part["type"] == "file" else "image", "source": source, **title}
 
 
