@@ -102,8 +102,8 @@ def test_parameters_are_put_where_a_service_has_them(tmp_path: Path) -> None:
     given = {"generationConfig": config, "generationConfig.topP": 1}
     requests(tmp_path, "gemini-batch", table, body=given, body_columns={"generationConfig.maxOutputTokens": "room"})
     assert (config, list(given)) == ({"temperature": 0.5}, ["generationConfig", "generationConfig.topP"])
+    columns = {"generationConfig.topP": "room"}
     with pytest.raises(pp.TemplateError, match=r"'generationConfig\.topP' is given twice"):
-        columns = {"generationConfig.topP": "room"}
         requests(tmp_path, "gemini-batch", table, body={"generationConfig": {"topP": 1}}, body_columns=columns)
     sent = requests(tmp_path, "anthropic-batch", table, body={"system": "s", "stop_sequences": ["x"]})
     assert sent[0]["params"]["system"] == "s"
@@ -260,6 +260,11 @@ def test_tools_that_a_service_has_no_place_for(tmp_path: Path, form: str, tools:
     table = pa.table({"prompt": ["a", "b"], "tools": [None, json.dumps(tools)]})
     with pytest.raises(pp.RenderError, match=f'row 1, column "tools": .* its tools: .*{error}'):
         requests(tmp_path, form, table)
+
+
+def test_ids_may_be_made_of_prompts(tmp_path: Path) -> None:
+    lines = requests(tmp_path, "gemini-batch", pa.table({"prompt": ["a", "b"]}), custom_id="{prompt}-")
+    assert [line["key"] for line in lines] == ["a-", "b-"]
 
 
 def test_limits_of_services(tmp_path: Path) -> None:

@@ -77,6 +77,7 @@ class BatchRequests:
             self._model_column = columns.pop("model")
         self._objects = _objects(body, columns)
         columns |= {_KWARGS if name == "*" else name: column for name, column in self._arguments.items()}
+        longer = "." * (1 + max(map(len, schema.names)))  # than the table's names, and so no column of it
         self._members: MessageMembers | None = None
         if self._marks >= 0 or (service.roles and (self._prompts.form != "text" or not service.takes_blank)):
             has_system = service.system in {**body, **columns}
@@ -89,21 +90,21 @@ class BatchRequests:
             pieces += [Piece("literal", '"model": '), Piece("value", column=self._model_column), Piece("literal", ", ")]
         elif service.has_model:
             pieces.append(Piece("literal", f'"model": {_json(model, "model")}, '))
-        pieces += self._prompt_pieces(key, prompt)
+        pieces += self._prompt_pieces(key, prompt) if self._members is None else [Piece("json", column=longer)]
         for name, value in body.items():
             pieces.append(Piece("literal", f", {_json(name, 'body')}: {_json(value, f'body[{name!r}]')}"))
         for name, column in columns.items():
             pieces.append(Piece("member", f", {_json(name, 'body_columns')}: ", column))
-        # The names of such columns are longer than those of the table, and so others.
-        added = {head: head + "." * (1 + max(map(len, schema.names))) for head in self._objects}
-        pieces += [Piece("member", f", {_json(head, 'body_columns')}: ", name) for head, name in added.items()]
+        pieces += [Piece("member", f", {_json(head, 'body_columns')}: ", head + longer) for head in self._objects]
         pieces.append(Piece("literal", "}}\n"))
-        prompt_type = pa.large_string() if self._members is not None else self._prompts.type
-        self._prompt_field = pa.field(prompt, prompt_type)
-        written = schema.set(self._prompt_index, self._prompt_field)
+        written = schema
+        if self._members is None:
+            written = schema.set(self._prompt_index, pa.field(prompt, self._prompts.type))
         for column in self._arguments.values():
             written = written.set(schema.get_field_index(column), named_json_field(column, pa.large_string()))
-        self._written = pa.schema([*written, *(named_json_field(name, pa.large_string()) for name in added.values())])
+        added = [] if self._members is None else [pa.field(longer, pa.large_string())]
+        added += [named_json_field(head + longer, pa.large_string()) for head in self._objects]
+        self._written = pa.schema([*written, *added])
         self._writer = LineWriter(self._written, pieces, ids)
         self._are_roles_checked = False
 
@@ -119,8 +120,6 @@ class BatchRequests:
         return "prompt"
 
     def _prompt_pieces(self, key: str, prompt: str) -> list[Piece]:
-        if self._members is not None:
-            return [Piece("json", column=prompt)]
         value = Piece("json" if self._prompts.form == "messages_json" else "request", column=prompt)
         if self._prompts.form != "text" or key == "prompt":
             return [Piece("literal", f'"{key}": '), value]
@@ -130,7 +129,7 @@ class BatchRequests:
     @property
     def frame(self) -> _core.LineLayout | None:
         """The text around each request; None if lines have more of a row, or if its messages are converted."""
-        is_shown = self._prompt_field.type == self._given_type and self._prompts.form != "messages_json"
+        is_shown = self._prompts.type == self._given_type and self._prompts.form != "messages_json"
         return self._writer.frame if is_shown and self._members is None else None
 
     def lines(self, batch: pa.RecordBatch | RenderedLines, first_row: int) -> list[pa.LargeBinaryArray]:
@@ -146,7 +145,7 @@ class BatchRequests:
             columns[self._prompt_index] = self._prompts.converted(prompts, first_row)
         else:
             marks = None if self._marks < 0 else columns[self._marks]
-            columns[self._prompt_index] = self._members.texts(prompts, marks, first_row)
+            columns.append(self._members.texts(prompts, marks, first_row))
         for name, column in self._arguments.items():
             index = batch.schema.get_field_index(column)
             field = batch.schema.field(index)

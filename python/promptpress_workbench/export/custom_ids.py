@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 from promptpress.engine.errors import did_you_mean, render_error, template_error
-from promptpress.engine.tables import lazy_compute as pc
 
 from promptpress_workbench.files.write.json_lines import LineIds, LineWriter, Piece
 
@@ -61,10 +60,9 @@ class CustomIds:
 
     def check(self, ids: LineIds, batch: pa.RecordBatch, first_row: int) -> None:
         """Check the ids in the lines of a batch; escapes in a JSON string may make an id seem longer than it is."""
-        if not ids.shortest or (self._longest is not None and ids.longest > self._longest):
-            self._check_lengths(self._ids(batch, first_row), first_row)
-        if self._allowed is not None:
-            self._check_characters(batch, first_row)
+        is_long = self._longest is not None and ids.longest > self._longest
+        if not ids.shortest or is_long or self._allowed is not None:
+            self._check_each(self._ids(batch, first_row), first_row)
         if ids.repeated is not None:
             row, before = ids.repeated
             raise self._repeated(row, before, *self._ids(batch.slice(row - first_row, 1), row))
@@ -75,24 +73,12 @@ class CustomIds:
             return
         rows = pa.record_batch({"": pa.nulls(count)})
         if len(self._ids(rows.slice(count - 1), first_row + count - 1)[0]) > self._longest:
-            self._check_lengths(self._ids(rows, first_row), first_row)
+            self._check_each(self._ids(rows, first_row), first_row)
 
     def _ids(self, batch: pa.RecordBatch, first_row: int) -> list[str]:
         return [text.decode() for ids in self._writer.lines(batch, first_row) for text in ids.to_pylist()]
 
-    def _check_characters(self, batch: pa.RecordBatch, first_row: int) -> None:
-        row = first_row
-        for ids in self._writer.lines(batch, first_row):
-            index = pc.index(pc.match_substring_regex(ids.cast(pa.large_string()), self._allowed), False).as_py()
-            if index >= 0:
-                message = (
-                    f"its custom_id {ids[index].as_py().decode()!r} has more than letters of ASCII, digits, _ and -,"
-                    " which is all that the service takes; make it of other columns, such as {sample}"
-                )
-                raise render_error("invalid_custom_id", message, row + index)
-            row += len(ids)
-
-    def _check_lengths(self, ids: list[str], first_row: int) -> None:
+    def _check_each(self, ids: list[str], first_row: int) -> None:
         for row, text in enumerate(ids, first_row):
             if not text:
                 raise render_error("invalid_custom_id", f"its custom_id, by {self.pattern!r}, is empty", row)
@@ -102,6 +88,11 @@ class CustomIds:
                     " make it of shorter columns, such as {sample}"
                 ) + (", or give custom_id_length=" if self._allowed is None else "")
                 raise render_error("invalid_custom_id", message, row)
+            if self._allowed is not None and not re.fullmatch(self._allowed, text):
+                message = (
+                    f"its custom_id {text!r} has more than letters of ASCII, digits, _ and -, which all have to be"
+                )
+                raise render_error("invalid_custom_id", f"{message}; make it of other columns, such as {{sample}}", row)
 
     def _repeated(self, row: int, before: int, custom_id: str) -> Exception:
         names = {part.column for part in self._parts}
