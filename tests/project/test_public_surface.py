@@ -43,7 +43,15 @@ PUBLIC = {
     "promptpress.duckdb": ("register",),
     "promptpress.export": (
         *("Written", "alpaca", "datasets", "join", "litellm_batch", "messages_json", "openai_batch", "preference"),
-        *("prompt_completion", "ray_rows", "sharegpt", "vllm_batch"),
+        *(
+            "prompt_completion",
+            "ray_rows",
+            "sharegpt",
+            "vllm_batch",
+            "openai_responses",
+            "anthropic_batch",
+            "gemini_batch",
+        ),
         *("axolotl_tokens", "ray_tokens", "sglang_tokens", "trl_preference_tokens", "trl_tokens", "vllm_tokens"),
     ),
     "promptpress.lm_eval": ("backend", "disable", "enable", "requests", "tokenize"),

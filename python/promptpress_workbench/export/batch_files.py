@@ -122,9 +122,7 @@ def vllm_batch(table: StreamLike, path: Path, *, model: str | None, **options: U
         The files, the number of requests and of bytes.
 
     Raises:
-        TemplateError: As for `openai_batch`.
-        RenderError: As for `openai_batch`.
-        OSError: If a file can't be written.
+        TemplateError, RenderError, OSError: As for `openai_batch`.
 
     >>> import tempfile, pyarrow as pa
     >>> from promptpress import export
@@ -152,9 +150,7 @@ def litellm_batch(
         The files, the number of requests and of bytes.
 
     Raises:
-        TemplateError: As for `openai_batch`.
-        RenderError: As for `openai_batch`.
-        OSError: If a file can't be written.
+        TemplateError, RenderError, OSError: As for `openai_batch`.
 
     >>> import tempfile, pyarrow as pa
     >>> from promptpress import export
@@ -181,9 +177,8 @@ def openai_responses(table: StreamLike, path: Path, *, model: str | None, **opti
         The files, the number of requests and of bytes.
 
     Raises:
-        TemplateError: As for `openai_batch`; and if a parameter is another service's.
-        RenderError: As for `openai_batch`; and if the service has no place for what a message says.
-        OSError: If a file can't be written.
+        TemplateError, RenderError, OSError: As for `openai_batch`; and if a parameter is another service's, or there is
+            no place for what a message says.
 
     >>> import tempfile, pyarrow as pa
     >>> from promptpress import export
@@ -211,9 +206,8 @@ def anthropic_batch(table: StreamLike, path: Path, *, model: str | None, **optio
         The files, the number of requests and of bytes.
 
     Raises:
-        TemplateError: As for `openai_batch`; and if a parameter is another service's.
-        RenderError: As for `openai_batch`; and if the service has no place for what a message says.
-        OSError: If a file can't be written.
+        TemplateError, RenderError, OSError: As for `openai_batch`; and if a parameter is another service's, or there is
+            no place for what a message says.
 
     >>> import tempfile, pyarrow as pa
     >>> from promptpress import export
@@ -240,9 +234,8 @@ def gemini_batch(table: StreamLike, path: Path, **options: Unpack[BatchOptions])
         The files, the number of requests and of bytes.
 
     Raises:
-        TemplateError: As for `openai_batch`; and if a parameter is another service's.
-        RenderError: As for `openai_batch`; and if the service has no place for what a message says.
-        OSError: If a file can't be written.
+        TemplateError, RenderError, OSError: As for `openai_batch`; and if a parameter is another service's, or there is
+            no place for what a message says.
 
     >>> import tempfile, pyarrow as pa
     >>> from promptpress import export

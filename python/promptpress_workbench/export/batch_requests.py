@@ -305,7 +305,7 @@ def _check_parameters(
         raise template_error("wrong_type", "model", f"expected a string, found {type(model).__name__}")
     for name in service.required:
         if name not in {**body, **columns}:
-            message = f'{service.title} requires {name!r} in each request, such as body={{"{name}": 1024}}'
+            message = f'{service.title} requires {name!r} in each request, such as {{"{name}": 1024}}'
             raise template_error("missing_key", "body", message)
     if model is None and service.has_model and columns["model"] in schema.names:
         kind = schema.field(columns["model"]).type

@@ -61,8 +61,10 @@ class CustomIds:
     def check(self, ids: LineIds, batch: pa.RecordBatch, first_row: int) -> None:
         """Check the ids in the lines of a batch; escapes in a JSON string may make an id seem longer than it is."""
         is_long = self._longest is not None and ids.longest > self._longest
-        if not ids.shortest or is_long or self._allowed is not None:
+        if not ids.shortest or is_long or (self._allowed is not None and any(part.column for part in self._parts)):
             self._check_each(self._ids(batch, first_row), first_row)
+        elif self._allowed is not None:
+            self._check_each(self._ids(batch.slice(0, 1), first_row), first_row)  # other numbers are numbers, too
         if ids.repeated is not None:
             row, before = ids.repeated
             raise self._repeated(row, before, *self._ids(batch.slice(row - first_row, 1), row))

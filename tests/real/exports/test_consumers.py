@@ -71,6 +71,7 @@ def test_the_limits_and_the_url_are_those_that_openai_documents() -> None:
     assert "up to 50,000 requests, and can be up to 200 MB in size" in document
     assert '"/v1/chat/completions"' in source
     assert '"/v1/completions"' in source
+    assert '"/v1/responses"' in source
 
 
 def test_answers_in_types_of_openai_are_joined() -> None:
