@@ -17,6 +17,7 @@ from promptpress_workbench.export.message_columns import MessageMembers
 
 BODIES: dict[str, dict[str, Any]] = {"anthropic-batch": {"max_tokens": 9}}
 TEXT, SYSTEM = {"role": "user", "content": "a"}, {"role": "system", "content": "s"}
+LISTS = pa.list_(pa.int32())
 BLUE = {"type": "image_url", "image_url": {"url": "data:image/bmp;base64,AA=="}}
 
 
@@ -244,6 +245,8 @@ def test_marks_that_no_request_can_have(tmp_path: Path) -> None:
     with pytest.raises(pp.RenderError, match='column "cache_marks": it has lists of whole numbers, and it is int64'):
         marked("openai-batch", pa.array([1, 1]))
     (line,) = requests(tmp_path, "openai-batch", pa.table({"prompt": ["a"], "cache_marks": [[1]]}))
+    talk = pa.table({"prompt": [[TEXT, {"role": "assistant", "content": None}]], "cache_marks": pa.array([[]], LISTS)})
+    assert requests(tmp_path, "openai-batch", talk)[0]["body"]["messages"] == [TEXT, {"role": "assistant"}]
     mark = {"prompt_cache_breakpoint": {"mode": "explicit"}}
     assert line["body"]["messages"] == [message("user", [{"type": "text", "text": "a", **mark}])]
 

@@ -47,7 +47,7 @@ class MessageMembers:
             texts = self._of_plain(messages, marks)
             if texts is not None:
                 return texts
-            rows: Sequence[Any] = messages.to_pylist()
+            rows: Sequence[Any] = to_pylist(messages)
         elif self._prompts.form == "messages_json":
             rows = [json.loads(text) for text in self._prompts.converted(column, first_row).to_pylist()]
         else:
