@@ -102,25 +102,25 @@ class _Reader:
             what = "it has no custom_id" if custom_id is None else f"its custom_id is no string, but {custom_id!r:.60}"
             message = f"{location}: it is no result of a batch: {what} ({json_text(value)[:60]})"
             raise render_error("invalid_result", message)
-        if not any(key in value for key in ("response", "error", "result", "status")):
-            what = "a request" if any(key in value for key in ("body", "params", "request")) else "no result"
+        if value.keys().isdisjoint(("response", "error", "result", "status")):
+            what = "no result" if value.keys().isdisjoint(("body", "params", "request")) else "a request"
             raise render_error("invalid_result", f"{location}: it is {what}: it has neither a response nor an error")
         if "result" in value:
             answer = _anthropic_answer(_dict(value["result"]))
         else:
             answer = _gemini_answer(value) if "custom_id" not in value else _openai_answer(value)
         broken = self.broken
-        prompt, completion, cached = map(_count, answer.tokens)
+        prompt, completion, cached = answer.tokens
         result = Result(
             custom_id,
             tuple([self._held(choice.text) for choice in answer.choices]),
             tuple([self._held(choice.finish_reason) for choice in answer.choices]),
             self._held(answer.error),
-            prompt,
-            completion,
-            cached,
-            is_refused=answer.error is None and all(choice.is_refused for choice in answer.choices),
-            raw=self._held(json_text(value)) if self._raw else None,
+            _count(prompt),
+            _count(completion),
+            _count(cached),
+            answer.error is None and False not in [choice.is_refused for choice in answer.choices],
+            self._held(json_text(value)) if self._raw else None,
         )
         self.broken = min(self.broken, broken + 1)
         return result
@@ -194,7 +194,7 @@ def _openai_answer(value: Mapping[str, Any]) -> _Answer:
     if error is None and isinstance(status, int) and status >= _FIRST_ERROR_STATUS:
         error = _error(body) or f"HTTP status {status}"
     usage = _dict(body.get("usage"))
-    prompt, completion = (usage.get(f"{name}_tokens") for name in ("prompt", "completion"))
+    prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
     details = usage.get("prompt_tokens_details")
     choices = _choices(body.get("choices"))
     if isinstance(body.get("output"), list):  # of the Responses API, whose messages have parts like those of chats
