@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
 import promptpress as pp
 import pyarrow as pa
 import pytest
-from generators.batches import FORMS, RESULT_FORMS, as_json, normal, read_back, results, rows, without_details
+from amounts import part_of
+from generators.batches import (
+    FORMS,
+    RESULT_FORMS,
+    as_json,
+    normal,
+    odd_messages,
+    read_back,
+    results,
+    rows,
+    without_details,
+)
 from promptpress import export
 from promptpress_workbench.cli.process import main
 from promptpress_workbench.export.forms import EXPORTS
@@ -196,6 +208,22 @@ def test_messages_that_a_service_has_no_place_for(
         with pytest.raises(pp.RenderError, match=f'row 1, column "prompt": .*{error}'):
             requests(tmp_path, form, table, form="messages_json")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("form", ["openai-batch", *FORMS])
+def test_odd_values_are_sent_or_refused_with_the_row(tmp_path: Path, form: str) -> None:
+    draw = random.Random(form)
+    sent, named = 0, set()
+    for _ in range(part_of(1200)):
+        talks = pa.table({"prompt": [json.dumps([TEXT]), json.dumps(odd_messages(draw))]})
+        if form != "gemini-batch":
+            talks = talks.append_column("cache_marks", pa.array([[], draw.choice([[1], [2], [], [0]])], LISTS))
+        try:
+            sent += len(requests(tmp_path, form, talks, form="messages_json"))
+        except pp.RenderError as error:
+            named.add((error.row, error.column))
+    assert named == {(1, "prompt")}
+    assert sent
 
 
 @pytest.mark.parametrize(

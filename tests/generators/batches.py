@@ -90,6 +90,35 @@ def rows(seed: int, form: str, count: int, *, plain: bool = False) -> list[Row]:
     return [row(draw, form, plain=plain) for _ in range(count)]
 
 
+def odd_messages(draw: random.Random) -> list[Row]:
+    """Draw messages that may have any value anywhere, as files of users have."""
+    out = []
+    for _ in range(draw.randrange(1, 4)):
+        given: Row = {"role": draw.choice(["user", "user", "assistant", "system", "tool", "developer", "function"])}
+        for key in ("content", "tool_calls", "tool_call_id", "name"):
+            if draw.random() < (0.9 if key == "content" else 0.1):
+                given[key] = odd_value(draw)
+        out.append(given)
+    return out
+
+
+def odd_value(draw: random.Random, depth: int = 0) -> Any:
+    kind = draw.choice(KINDS["openai-batch"])
+    plain: list[Any] = [None, 0, 1.5, True, "", " ", "a", "a", "a", "https://a/b.png", "data:image/png;base64,AA=="]
+    keys = ("type", "text", "url", "detail", "file_data", "filename", "id", "function", "name", "arguments", "data")
+    match draw.randrange(8 if depth < 4 else 1):
+        case 0 | 1 | 2:
+            return draw.choice(plain)
+        case 3:
+            return [odd_value(draw, depth + 1) for _ in range(draw.randrange(3))]
+        case 4 | 5:
+            return {draw.choice(keys): odd_value(draw, depth + 1) for _ in range(draw.randrange(3))}
+        case 6:
+            return {"type": kind, kind: odd_value(draw, depth + 1)}
+        case _:
+            return [{"type": "text", "text": "x"}, {"type": kind, kind: odd_value(draw, depth + 1)}]
+
+
 def normal(given: Row) -> Row:
     """Return a row in the form in which `read_back` gives requests."""
     messages = []

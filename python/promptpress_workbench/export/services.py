@@ -155,7 +155,9 @@ class Service:
         parts = [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts]
         for part in parts:
             kind: Any = part.get("type") if isinstance(part, dict) else None
-            if kind not in kinds or not isinstance(part.get(kind), _VALUES.get(kind, dict)):
+            value = part.get(kind) if isinstance(kind, str) and kind in kinds else None
+            texts = without_nulls(value).values() if isinstance(value, dict) else ()
+            if not isinstance(value, _VALUES.get(str(kind), dict)) or not all(isinstance(text, str) for text in texts):
                 text = f"a part is one of {', '.join(map(repr, kinds))} with its value, not {json_text(part)[:60]}"
                 raise RefusedError("wrong_column_type", text)
             _refuse_keys(part, ("type", kind))
@@ -181,13 +183,13 @@ def _medium(part: Item, *schemes: str) -> tuple[str, str | None, str | None, Ite
     """Return the URL of a medium, its type and data if the URL holds them, and what else is said of it."""
     kind = part["type"]
     rest = {"url": part[kind]} if isinstance(part[kind], str) else without_nulls(part[kind])
-    if kind == "input_audio":
-        return "", f"audio/{rest.pop('format', None)}", rest.pop("data", ""), rest
+    if kind == "input_audio" and rest.keys() >= {"data", "format"}:
+        return "", f"audio/{rest.pop('format')}", rest.pop("data"), rest
     url = str(rest.pop("file_data" if kind == "file" else "url", ""))
     match = re.fullmatch(r"data:([^;,]+)[^,]*;base64,(.*)", url, re.DOTALL)
-    if match is None and (kind == "file" or not url.startswith(("https://", "http://", *schemes))):
-        right = "a data URL in 'file_data'" if kind == "file" else "a URL or a data URL"
-        raise RefusedError("invalid_media", f"{kind} takes {right}, not {json_text(part)[:60]}")
+    if match is None and (kind != "image_url" or not url.startswith(("https://", "http://", *schemes))):
+        right = {"file": "a data URL in 'file_data'", "input_audio": "'data' and a 'format'"}
+        raise RefusedError("invalid_media", f"{kind} takes {right.get(kind, 'a URL or a data URL')}, not {part[kind]}")
     if rest.get("detail") == "auto":
         del rest["detail"]
     return url, *(match.groups() if match else (None, None)), rest
@@ -196,20 +198,23 @@ def _medium(part: Item, *schemes: str) -> tuple[str, str | None, str | None, Ite
 def _marked_chat(message: Item, mark: Item) -> Item:
     content = message.get("content")
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    if not parts:
-        raise RefusedError("incomplete_message", "cache_marks: it has no content")
+    if not isinstance(parts, list) or not parts or not isinstance(parts[-1], dict):
+        raise RefusedError("incomplete_message", "cache_marks: it has no content, a text or parts, to be marked")
     return {**message, "content": [*parts[:-1], {**parts[-1], **mark}]}
 
 
 def _calls(message: Item, *, marked: bool) -> list[Item]:
     """Return calls of tools or the result of one as items of the Responses API, and take them out of the message."""
     call_id, out = message.pop("tool_call_id", None) if message["role"] == "tool" else None, []
-    if call_id is not None:
+    if isinstance(call_id, str):
         (given,) = RESPONSES.items({"role": "user", "content": message.pop("content", None)}, marked=marked)
         out.append({"type": "function_call_output", "call_id": call_id, "output": given["content"]})
-    for call in message.pop("tool_calls", ()):
+    calls = message.pop("tool_calls", [])
+    for call in calls if isinstance(calls, list) else [calls]:
         function = call.get("function") if isinstance(call, dict) else None
-        if not isinstance(function, dict) or "name" not in function or "id" not in call:
+        if not isinstance(function, dict) or not all(
+            isinstance(x, str) for x in (function.get("name"), call.get("id"))
+        ):
             text = f"a call is {{'id': ..., 'function': {{'name': ...}}}}, not {json_text(call)[:60]}"
             raise RefusedError("wrong_column_type", text)
         given = function.get("arguments", "{}")
@@ -222,7 +227,15 @@ def _calls(message: Item, *, marked: bool) -> list[Item]:
 
 def _responses_image(part: Item) -> Item:
     url, _, _, rest = _medium(part)
+    _refuse_keys(rest, ("detail",))
+    if rest.get("detail", "low") not in ("low", "high", "original"):
+        raise RefusedError("invalid_media", f"detail is auto, low, high or original, not {rest['detail']!r}")
     return {"type": "input_image", "image_url": url, "detail": "auto", **rest}
+
+
+def _responses_file(part: Item) -> Item:
+    _refuse_keys(part["file"], ("file_data", "file_id", "filename"))
+    return {"type": "input_file", **without_nulls(part["file"])}
 
 
 def _anthropic_medium(part: Item) -> Item:
@@ -293,7 +306,7 @@ RESPONSES = Service(
     parts={
         "text": lambda part: {"type": "input_text", "text": part["text"]},
         "image_url": _responses_image,
-        "file": lambda part: {"type": "input_file", **without_nulls(part["file"])},
+        "file": _responses_file,
     },
     tool={"type": "function", "strict": False},  # the API's default is true, and that of chats false
     mark=_BREAKPOINT,

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import base64
 import json
+import random
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import promptpress as pp
 import pyarrow as pa
 import pytest
 from amounts import part_of
-from generators.batches import RESULT_FORMS, as_json, normal, plain, read_back, results, rows, without_details
+from generators.batches import (
+    RESULT_FORMS,
+    as_json,
+    normal,
+    odd_messages,
+    plain,
+    read_back,
+    results,
+    rows,
+    without_details,
+)
 from promptpress import export
 from promptpress_workbench.export.forms import EXPORTS
 
@@ -33,6 +46,20 @@ def requests(folder: Path, form: str, *, body: dict[str, Any] | None = None) -> 
     return given, lines
 
 
+def odd_lines(folder: Path, form: str) -> list[Any]:
+    """Return the lines of odd rows that a form takes."""
+    draw, lines = random.Random(form), []
+    options = {} if form == "gemini-batch" else {"model": "m"}
+    body = {"max_tokens": 5} if form == "anthropic-batch" else None
+    for _ in range(ROWS):
+        table = pa.table({"prompt": [as_json(odd_messages(draw))]})
+        with suppress(pp.RenderError):
+            EXPORTS[form].load()(table, folder / "odd.jsonl", body=body, form="messages_json", **options)
+            lines.append(json.loads((folder / "odd.jsonl").read_bytes()))
+    assert len(lines) > ROWS / 100
+    return lines
+
+
 def test_responses(tmp_path: Path) -> None:
     params = pytest.importorskip("openai.types.responses.response_create_params")
     adapter = pytest.importorskip("pydantic").TypeAdapter(params.ResponseCreateParamsNonStreaming)
@@ -41,6 +68,8 @@ def test_responses(tmp_path: Path) -> None:
         assert line["url"] == "/v1/responses"
         assert plain(adapter.validate_python(line["body"])) == line["body"]
         assert read_back("openai-responses", line) == normal(given)
+    for line in odd_lines(tmp_path, "openai-responses"):
+        assert plain(adapter.validate_python(line["body"])) == line["body"]
 
 
 def test_marks_of_chats(tmp_path: Path) -> None:
@@ -59,6 +88,8 @@ def test_anthropic(tmp_path: Path) -> None:
     for given, line in zip(*requests(tmp_path, "anthropic-batch", body=body), strict=True):
         assert plain(adapter.validate_python(line)) == line
         assert read_back("anthropic-batch", line) == normal(given)
+    for line in odd_lines(tmp_path, "anthropic-batch"):
+        assert plain(adapter.validate_python(line)) == line
 
 
 def test_gemini(tmp_path: Path) -> None:
@@ -74,6 +105,9 @@ def test_gemini(tmp_path: Path) -> None:
         inlined = types.InlinedRequest.model_validate_json(json.dumps({"contents": contents, "config": config}))
         sent = batches._InlinedRequest_to_mldev(None, inlined)["request"]
         assert _as_json(sent) == _as_json(line["request"])
+    for line in odd_lines(tmp_path, "gemini-batch"):
+        for content in line["request"]["contents"]:
+            types.Content.model_validate_json(json.dumps(content))
 
 
 def _as_json(value: Any) -> Any:
