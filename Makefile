@@ -108,7 +108,7 @@ test-engines: $(ENGINES)/.built ## Ray Data, Spark, Daft, Dask and others: equal
 test-dask: $(DASK)/.built ## the tests of one engine, Dask, on processes of its own: the sample of test-engines in .ci/run
 	$(DASK)/bin/python -m pytest tests/real/engines -m "full or not full" -k dask
 
-test-exports: $(EXPORTS)/.built ## exports read back by the code of OpenAI, LiteLLM, Hugging Face, TRL, Axolotl, Ray and SGLang
+test-exports: $(EXPORTS)/.built ## exports read back by the code of OpenAI, Anthropic, Google, LiteLLM, Hugging Face, TRL, Axolotl, Ray and SGLang
 	$(EXPORTS)/bin/python -m pytest tests/real/exports -m "full or not full"
 
 test-harness: $(HARNESS)/.requirements $(VENV)/.built ## beside the real OpenCompass, AISBench and OpenICL

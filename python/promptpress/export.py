@@ -10,7 +10,14 @@
 
 """
 
-from promptpress_workbench.export.batch_files import litellm_batch, openai_batch, vllm_batch
+from promptpress_workbench.export.batch_files import (
+    anthropic_batch,
+    gemini_batch,
+    litellm_batch,
+    openai_batch,
+    openai_responses,
+    vllm_batch,
+)
 from promptpress_workbench.export.chat_tables import datasets, ray_rows
 from promptpress_workbench.export.conversations import alpaca, messages_json, sharegpt
 from promptpress_workbench.export.join_results import join
@@ -25,12 +32,15 @@ from promptpress._importing import name_publicly as _name_publicly
 __all__ = [
     "Written",
     "alpaca",
+    "anthropic_batch",
     "axolotl_tokens",
     "datasets",
+    "gemini_batch",
     "join",
     "litellm_batch",
     "messages_json",
     "openai_batch",
+    "openai_responses",
     "predictions",
     "preference",
     "prompt_completion",

@@ -5,11 +5,12 @@ import json
 import pyarrow as pa
 from promptpress import Renderer
 from promptpress_workbench.adapters import column_names_for, output_schema, rendered_columns, renderer_of
-from promptpress_workbench.export.batch_files import BatchRequests, RequestSettings
+from promptpress_workbench.export.batch_requests import BatchRequests, RequestSettings
+from promptpress_workbench.export.batch_results import read_results
 from promptpress_workbench.export.chat_messages import Prompts, answer_messages, are_plain, lists_between, lists_of
 from promptpress_workbench.export.custom_ids import CustomIds, columns_of
 from promptpress_workbench.export.forms import EXPORTS
-from promptpress_workbench.export.join_results import read_results
+from promptpress_workbench.export.services import OPENAI
 from promptpress_workbench.export.streams import ObjectLines, no_rows, with_cache_keys, with_sampling_params
 from promptpress_workbench.export.trl_files import LabelPairs, _common, _common_words
 
@@ -68,7 +69,7 @@ def test_read_results() -> None:
 
 def test_batch_requests() -> None:
     table = pa.table({"prompt": ["1+1=?"], "length": [5]})
-    settings = RequestSettings("m", body_columns={"max_tokens": "length"})
+    settings = RequestSettings(OPENAI, "m", body_columns={"max_tokens": "length"})
     requests = BatchRequests(table.schema, settings)
     assert json.loads(requests.lines(table.to_batches()[0], 0)[0][0].as_py()) == {
         "custom_id": "0",

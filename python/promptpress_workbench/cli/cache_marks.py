@@ -16,7 +16,7 @@ from promptpress_workbench.prompts.request_tree import RequestTree
 from promptpress_workbench.statistics.bill import marks_of
 from promptpress_workbench.statistics.prices import CACHES, Prices
 
-SERVICES = {"openai-batch": "openai", "openai-responses": "openai", "anthropic-batch": "anthropic"}
+CACHED = {"openai-batch": "openai", "openai-responses": "openai", "anthropic-batch": "anthropic"}
 """The forms whose requests can have marks, with the names of the services' caches."""
 
 _OPTIONS = "prompt_cache_options"
@@ -29,8 +29,8 @@ class CacheMarks:
     """
 
     def __init__(self, kind: str, counter: LoadedTokenizer | None, prices: Prices | None) -> None:
-        self._cache = CACHES[SERVICES[kind]]
-        self.has_keys = SERVICES[kind] == "openai"
+        self._cache = CACHES[CACHED[kind]]
+        self.has_keys = CACHED[kind] == "openai"
         enough = 2
         if prices is not None and len(prices.models) == 1:
             (price,) = prices.models

@@ -372,9 +372,9 @@ _JOIN = Command(
         *("predictions", "unanswered", "strict", *_RUN),
     ),
     """\
-RESULTS are the output and error files of OpenAI's Batch API, vLLM or LiteLLM, in any order and number; results may be
-missing. --table is a rendered file, or the samples themselves if each of them is one request. With --data, --table is
-the exported configuration, and the samples are rendered again with the options of rendering.
+RESULTS are the output and error files of batches of OpenAI, Anthropic, Gemini, vLLM or LiteLLM, in any order and
+number; results may be missing. --table is a rendered file, or the samples themselves if each of them is one request.
+With --data, --table is the exported configuration, and the samples are rendered again with the options of rendering.
 """,
     {
         **_COUNTS,

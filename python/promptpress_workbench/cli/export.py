@@ -21,7 +21,7 @@ from promptpress.engine.errors import OutputError, UsageError, counted, did_you_
 from promptpress_workbench.audit.codes import known_codes
 from promptpress_workbench.cli.arguments import alternative
 from promptpress_workbench.cli.bill import BatchCosts
-from promptpress_workbench.cli.cache_marks import SERVICES
+from promptpress_workbench.cli.cache_marks import CACHED
 from promptpress_workbench.cli.configurations import held_warnings, in_options_of_template, report_notes, token_counter
 from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.cli.jinja_sources import argument_columns
@@ -42,6 +42,7 @@ from promptpress_workbench.cli.terminal import Progress, say
 from promptpress_workbench.export.chat_messages import Form
 from promptpress_workbench.export.custom_ids import SAMPLE, columns_of
 from promptpress_workbench.export.forms import EXPORTS, TOKEN_OPTIONS
+from promptpress_workbench.export.services import SERVICES
 from promptpress_workbench.export.streams import RenderedStream, refuse_misspelt_columns
 from promptpress_workbench.files.read.samples import AnySamples
 from promptpress_workbench.files.write.formats import FileFormat, out_format
@@ -271,14 +272,16 @@ def _check(settings: Settings, arguments: Namespace) -> None:
             continue  # it is the template's, too
         if getattr(arguments, name) is not None and arguments.kind not in kinds:
             hint = alternative("export", option_name(name)) if arguments.kind in _OPTIONS["params"] else None
+            if name == "model_name" and EXPORTS[arguments.kind].writes == "requests":
+                hint = "the model is named when the batch is created"
             hint = hint or f"it is for {', '.join(kinds)}"
             raise UsageError(f"{option_name(name)}: not of {arguments.kind}; {hint}")
     has_name = arguments.model_name is not None or "model" in (arguments.params_columns or {})
     if arguments.kind in _OPTIONS["model_name"] and not has_name:
         raise UsageError("--model-name: each request names the API's model (--model is a model configuration)")
     if arguments.cache_control == "auto":
-        if arguments.kind not in SERVICES or (arguments.url or _CHATS) != _CHATS:
-            raise UsageError(f"--cache-control: is for {', '.join(SERVICES)}, and requests to {_CHATS}")
+        if arguments.kind not in CACHED or (arguments.url or _CHATS) != _CHATS:
+            raise UsageError(f"--cache-control: is for {', '.join(CACHED)}, and requests to {_CHATS}")
         if settings.order is None:
             raise UsageError("--cache-control: requests that begin alike have to stand together; add --order prefix")
     if arguments.prices is not None and EXPORTS[arguments.kind].writes != "requests":
@@ -417,8 +420,14 @@ def _with_params_of_task(settings: Settings, arguments: Namespace, samples: AnyS
         stops = stops[:_MAX_STOPS]
     params = {"temperature": 0, **of_task, stop: stops, max_tokens: tokens}
     absent = {"do_sample", *(["max_tokens"] if "max_completion_tokens" in given else []), *([] if stops else [stop])}
-    absent = {name for name in params if given.get(name, ...) is None} | absent - {*given}
-    params = {name: value for name, value in {**params, **given}.items() if name not in absent}
+    params = {name: value for name, value in params.items() if name not in absent - {*given}}
+    words = SERVICES[kind].words if kind in SERVICES else {}
+    lost = [name for name in params if words.get(name, name) is None]
+    if lost:
+        text = f"{settings.config}: {SERVICES[kind].title} has no {', '.join(lost)}; the requests are without"
+        warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
+    of_service = {word: value for name, value in params.items() if (word := words.get(name, name)) is not None}
+    params = {name: value for name, value in {**of_service, **given}.items() if given.get(name, ...) is not None}
     if not settings.quiet:
         say(f"{settings.config}: each request has {json.dumps(params, ensure_ascii=False)}; --params changes it")
     return _with(arguments, params=params)

@@ -58,7 +58,7 @@ class Export(NamedTuple):
 
 
 _REQUESTS = ("model_name", "params", "params_columns", "custom_id", "max_requests")
-_LIMITED = (*_REQUESTS, "url", "max_file_size")
+_LIMITED = (*_REQUESTS, "max_file_size")
 _PAIRS = ("chosen", "rejected", "chosen_label")
 _SAMPLING = ("params", "params_columns")
 _IDS = ("control_tokens", "special_tokens", "max_tokens", "truncation")
@@ -71,7 +71,7 @@ EXPORTS = {
     "openai-batch": Export(
         "batch_files.openai_batch",
         "requests",
-        _LIMITED,
+        (*_LIMITED, "url"),
         "one request a line, in files of at most 50,000 requests and 200 MB",
         "OpenAI's Batch API, and others that take its files",
     ),
@@ -85,9 +85,30 @@ EXPORTS = {
     "litellm-batch": Export(
         "batch_files.litellm_batch",
         "requests",
-        _LIMITED,
+        (*_LIMITED, "url"),
         "the same, ids of at most 64 characters, which all of its services take",
         "LiteLLM's `/v1/batches` and `litellm.create_batch`",
+    ),
+    "openai-responses": Export(
+        "batch_files.openai_responses",
+        "requests",
+        _LIMITED,
+        "one request a line for `/v1/responses`, in files of the same size",
+        "OpenAI's Responses API in batches",
+    ),
+    "anthropic-batch": Export(
+        "batch_files.anthropic_batch",
+        "requests",
+        _LIMITED,
+        '`{"custom_id": ..., "params": {...}}` a line, in files of at most 100,000 requests and 256 MB',
+        "Anthropic's Message Batches",
+    ),
+    "gemini-batch": Export(
+        "batch_files.gemini_batch",
+        "requests",
+        tuple(option for option in _LIMITED if option != "model_name"),
+        '`{"key": ..., "request": {...}}` a line, in files of at most 2 GB',
+        "Gemini's Batch API, which is told the model later",
     ),
     "sharegpt": Export(
         "conversations.sharegpt",
