@@ -102,7 +102,7 @@ def location_text(location: Location, a: Prompt | None) -> str:
     if location.part is not None:
         out.append(f"part {location.part}")
     if location.tokens is not None:
-        return location.tokens.description
+        return f"{location.tokens.description} ({location.tokens.cause})"
     if location.change == "messages":
         return ", ".join([*out, f"only in {location.only_in}"])
     if location.change != "text":

@@ -242,6 +242,20 @@ NAMED_NEXT = frozenset(_HEADERS.split())
 _NAME = re.compile(r"\s*(\w+)")
 
 
+_HEADER_PARTS = re.compile("header|message|middle|of_role")
+"""Parts of the names of tokens that stand within a header."""
+
+
+def begins_turn(token: str) -> bool:
+    """Return true for a control token of the header of a turn.
+
+    >>> [begins_turn(token) for token in ("<|im_start|>", "<|User|>", "<|end_header_id|>", "<|im_end|>")]
+    [True, True, True, False]
+    """
+    is_header = token in NAMED_NEXT or _SPEAKER_AFTER.get(token) is not None
+    return is_header or _HEADER_PARTS.search(token) is not None
+
+
 def families_of(token: str) -> str:
     """Return the names of up to three families that have a token of `FAMILIES`."""
     families = FAMILIES[token]

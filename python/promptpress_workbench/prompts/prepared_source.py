@@ -107,6 +107,20 @@ class PreparedBatch:
             errors = pc.if_else(pc.or_(equal, errors.is_valid()), errors, message)
         return errors.cast(pa.string())
 
+    def strip(self) -> None:
+        """Take the padding out of all lists."""
+        if self.padded is None:
+            return
+        kept = pc.invert(self.padded.values)
+        counts = pc.subtract(pc.list_value_length(self.padded), self._sums(self.padded))
+        offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(counts).cast(pa.int32())])
+
+        def stripped(lists: pa.Array | None) -> Any:
+            return None if lists is None else pa.ListArray.from_arrays(offsets, lists.flatten().filter(kept))
+
+        self.ids, self.labels = stripped(self.ids), stripped(self.labels)
+        self.trained, self.padded = stripped(self.trained), None
+
     def _flags(self, values: pa.Array) -> pa.Array:
         return pa.ListArray.from_arrays(self._offsets, pc.fill_null(values, False))
 
@@ -245,10 +259,10 @@ class PreparedSource:
                 null = pa.scalar(None, pa.string())
                 yield replace(part, prompts=pc.if_else(part.prompts.is_null(), null, pa.array(texts, pa.string())))
 
-    def token_requests(self) -> Iterator[RequestBatch]:
+    def token_requests(self, *, has_padding: bool = True) -> Iterator[RequestBatch]:
         """Yield the tokens of all rows as `token_column` has them."""
         for first, batch in self._batches():
-            yield from self._tokens_of(batch, first)
+            yield from self._tokens_of(batch, first, has_padding=has_padding)
 
     def _batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield the batches of all rows, each after the number of its first row."""
@@ -257,8 +271,10 @@ class PreparedSource:
             yield first, batch
             first += batch.num_rows
 
-    def _tokens_of(self, batch: pa.RecordBatch, first: int) -> Iterator[RequestBatch]:
+    def _tokens_of(self, batch: pa.RecordBatch, first: int, *, has_padding: bool = True) -> Iterator[RequestBatch]:
         for start, prepared in prepared_batches(batch, self.ids_column):
+            if not has_padding:
+                prepared.strip()
             samples = _core.repeated_rows(first + start, len(prepared.ids), 1)
             errors = None if prepared.is_sound else prepared.errors
             tokens = self._tokens(prepared)
