@@ -292,8 +292,30 @@ def test_preferences() -> None:
         assert list(row) == ["id", "prompt_ids", "chosen_ids", "rejected_ids"]
         decoded = [tokenizer.decode(row[name], skip_special_tokens=False) for name in list(row)[1:]]
         assert decoded == [HEAD, f"2.{END}", f"3{END}"]
+    (row,) = pp.export.trl_preference_tokens(
+        [{"messages": [question], "good": "2.", "bad": "3"}], chat, tokenizer, chosen="good", rejected="bad"
+    ).to_pylist()
+    assert [tokenizer.decode(ids, skip_special_tokens=False) for ids in row.values()] == decoded
     with pytest.raises(pp.RenderError, match='column "rejected"'):
         pp.export.trl_preference_tokens([{"prompt": "1", "chosen": "2"}], chat, tokenizer)
+    beginning = {"chosen": [question, good], "rejected": [question]}
+    with pytest.raises(pp.RenderError, match='row 0, column "rejected": one answer is the beginning of the other'):
+        pp.export.trl_preference_tokens([beginning], chat, tokenizer)
+
+
+def test_what_the_template_writes_before_an_answer_is_not_the_prompt() -> None:
+    """A model is asked with the generation prompt alone, so it has to write an empty think block itself."""
+    source = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+        "{% if m.role == 'assistant' and loop.last %}<think>\n\n</think>\n\n{% endif %}{{ m.content }}<|im_end|>\n"
+        "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    )
+    rows = [{"prompt": "1+1?", "chosen": "2.", "rejected": "3"}]
+    for asks in (False, True):
+        chat = pp.ChatTemplate(source, add_generation_prompt=asks)
+        (row,) = pp.export.trl_preference_tokens(rows, chat, small_tokenizer()).to_pylist()
+        decoded = [small_tokenizer().decode(ids, skip_special_tokens=False) for ids in row.values()]
+        assert decoded == [HEAD, f"<think>\n\n</think>\n\n2.{END}", f"<think>\n\n</think>\n\n3{END}"]
 
 
 def test_prompts_of_both_kinds_in_one_table() -> None:

@@ -299,7 +299,7 @@ exit codes: 0 no finding as serious as --fail-on, 1 such a finding or an unexpec
 """,
 )
 
-_INDENT = 21
+_INDENT = 25
 _FORMS = "\n".join(
     fill(export.help, 96, initial_indent=f"  {name}".ljust(_INDENT), subsequent_indent=" " * _INDENT)
     for name, export in EXPORTS.items()
@@ -312,8 +312,10 @@ def _of_forms(name: str) -> str:
     forms = [form for form, export in EXPORTS.items() if name in export.options]
     for ending in ("-batch", "-tokens"):
         family = [form for form in EXPORTS if form.endswith(ending)]
-        if set(family) <= set(forms):
-            forms = [form for form in forms if form not in family] + [f"*{ending}"]
+        others = [form for form in family if form not in forms]
+        if len(others) < min(len(family) - 2, 2):
+            every = f"*{ending}" + "".join(f" but {form}" for form in others)
+            forms = [form for form in forms if form not in family] + [every]
     return f"{OPTIONS[name]['help']} ({', '.join(forms)})"
 
 

@@ -27,6 +27,7 @@ from promptpress_workbench.cli.jinja_sources import argument_columns
 from promptpress_workbench.cli.lm_eval_tasks import is_task
 from promptpress_workbench.cli.options import first_given, option_name
 from promptpress_workbench.cli.output import keep_columns, refuse_clash, refuse_overwriting, write_prompts
+from promptpress_workbench.cli.preferences import export_preferences
 from promptpress_workbench.cli.prompt_sources import (
     TAKES_MESSAGES,
     holds_messages,
@@ -81,9 +82,15 @@ _NAMED_BY_ERRORS = (
 
 
 def export(settings: Settings, arguments: Namespace) -> ExitCode:
-    """Render the samples and write the requests."""
+    """Write the samples' requests, or the token ids of preferences."""
     _check(settings, arguments)
     refuse_overwriting(settings)
+    is_of_answers = EXPORTS[arguments.kind].writes == "preferences"
+    return (export_preferences if is_of_answers else _rendered_and_written)(settings, arguments)
+
+
+def _rendered_and_written(settings: Settings, arguments: Namespace) -> ExitCode:
+    """Render the samples and write the requests."""
     start = time.perf_counter()
     with held_warnings(settings) as held:
         texts, samples = _source(settings, arguments)

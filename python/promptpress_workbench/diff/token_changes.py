@@ -29,13 +29,16 @@ _LONG, _MANY = 20, 8
 """The tokens of a stretch that may be in the middle of a text, and the control tokens of one that isn't described."""
 
 _HEADER = re.compile(r"[ \t]*(\w+)[ \t]*\n*")
-_PARTS = {"think block": re.compile("think|thought", re.IGNORECASE), "tool call": re.compile("tool", re.IGNORECASE)}
-"""The parts of a turn that control tokens name."""
-
 Cause = (
     Literal["truncation", "beginning of the text", "messages", "header", "think block", "tool call"]
     | Literal["text", "text and its end", "end of a turn", "blanks after a turn", "label"]
 )
+_PARTS: dict[Cause, re.Pattern[str]] = {
+    "think block": re.compile("think|thought", re.IGNORECASE),
+    "tool call": re.compile("tool", re.IGNORECASE),
+}
+"""The parts of a turn that control tokens name."""
+
 _Block = tuple[int, int, int, int]
 
 
@@ -126,7 +129,7 @@ def _cause(signs: Sequence[_Sign], start: int, stretches: Sequence[Sequence[_Sig
         return "messages"
     for part, pattern in _PARTS.items():
         if any(map(pattern.search, names)) or (not names and not before.startswith("</") and pattern.search(before)):
-            return part  # type: ignore[return-value] - its keys are causes
+            return part
     if has_header or (not names and not has_text and begins_turn(before)):
         return "header"
     if names or not has_text:

@@ -33,7 +33,7 @@ class Export(NamedTuple):
     """
 
     function: str
-    writes: Literal["requests", "conversations", "folder", "table", "tokens"]
+    writes: Literal["requests", "conversations", "folder", "table", "tokens", "preferences"]
     options: tuple[str, ...]
     content: str
     readers: str
@@ -165,6 +165,13 @@ EXPORTS = {
         (*_IDS, *_MASKS, "mask_column"),
         "`input_ids`, `labels` and `assistant_masks` a row",
         "TRL's `SFTTrainer`",
+    ),
+    "trl-preference-tokens": Export(
+        "preference_tokens.preference_batches",
+        "preferences",
+        ("chosen", "rejected"),
+        "`prompt_ids`, `chosen_ids` and `rejected_ids` a row, of answers in columns, by a chat template",
+        "TRL's `DPOTrainer`",
     ),
     "axolotl-tokens": Export(
         "token_tables.axolotl_tokens_batches",

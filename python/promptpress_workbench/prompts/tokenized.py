@@ -148,8 +148,10 @@ class TokenSource:
 
     def requests(self) -> Iterator[RequestBatch]:
         source = self._source
-        is_prepared = isinstance(source, PreparedSource)
-        batches = source.token_requests(has_padding=False) if is_prepared else self._view.requests(source)
+        if isinstance(source, PreparedSource):
+            batches = source.token_requests(has_padding=False)
+        else:
+            batches = self._view.requests(source)
         for batch in batches:
             ids, trained, *labels = (
                 pc.struct_field(batch.prompts, name)

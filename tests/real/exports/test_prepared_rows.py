@@ -18,6 +18,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import promptpress as pp
 import pytest
 from parts.foreign_code import definitions
 from promptpress_workbench.cli import main
@@ -27,12 +28,12 @@ datasets = pytest.importorskip("datasets")
 jinja2 = pytest.importorskip("jinja2")
 from parts.training_templates import folder, tokenizer_of  # noqa: E402 - needs transformers
 
-ASKED = [{"role": "user", "content": f"{n}+1?"} for n in range(3)]
-ANSWERED = [{"role": "assistant", "content": f"It is {n + 1}."} for n in range(3)]
-PLAIN: list[Any] = [[ASKED[n], ANSWERED[n]] for n in range(3)]
+QUESTIONS = [{"role": "user", "content": f"{n}+1?"} for n in range(3)]
+ANSWERS = [{"role": "assistant", "content": f"It is {n + 1}."} for n in range(3)]
+PLAIN: list[Any] = [[QUESTIONS[n], ANSWERS[n]] for n in range(3)]
 LONGER: list[Any] = [PLAIN[0] + PLAIN[1], PLAIN[0] + PLAIN[1] + PLAIN[2]]
-THOUGHT: list[Any] = [message | {"reasoning_content": "One more."} for message in ANSWERED]
-REASONED: list[Any] = [[ASKED[0], THOUGHT[0]], [ASKED[0], THOUGHT[0], ASKED[1], THOUGHT[1]]]
+THOUGHT: list[Any] = [message | {"reasoning_content": "One more."} for message in ANSWERS]
+REASONED: list[Any] = [[QUESTIONS[0], THOUGHT[0]], [QUESTIONS[0], THOUGHT[0], QUESTIONS[1], THOUGHT[1]]]
 TALKS = [*PLAIN, *LONGER]
 TRL, AXOLOTL = ("trl", "chat_templates"), ("axolotl", "utils/chat_templates/templates")
 Groups = dict[str, tuple[str, int]]
@@ -46,8 +47,8 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     datasets.disable_progress_bars()
 
 
-def template(name: str, place: tuple[str, str] = TRL) -> str:
-    return (folder(*place) / f"{name}.jinja").read_text(encoding="utf-8")
+def template(name: str, package: tuple[str, str] = TRL) -> str:
+    return (folder(*package) / f"{name}.jinja").read_text(encoding="utf-8")
 
 
 def compared(
@@ -66,23 +67,27 @@ def compared(
     return result, {group["description"]: (group["cause"], group["rows"]) for group in result["groups"]}
 
 
-def of_trl(rows: list[Any], source: str, *, masks_assistants: bool, **options: Any) -> tuple[Any, Any]:
-    """Prepare rows as TRL's `SFTTrainer` does; return them and the tokenizer."""
-    data_utils, templates = map(importlib.import_module, ("trl.data_utils", "trl.chat_template_utils"))
+def names_of_trl() -> dict[str, Any]:
+    data_utils = importlib.import_module("trl.data_utils")
     names = ("get_dataset_column_names", "is_conversational", "is_conversational_from_value", "maybe_convert_to_chatml")
-    namespace: dict[str, Any] = {
-        **{name: getattr(data_utils, name) for name in (*names, "_tokenize", "common_prefix_length")},
+    return {
+        **{name: getattr(data_utils, name) for name in (*names, "_tokenize", "common_prefix_length", "extract_prompt")},
         **{name: getattr(datasets, name) for name in ("Dataset", "IterableDataset")},
         "global_then_local_main_first": contextlib.nullcontext,
         "logger": SimpleNamespace(warning=print, warning_once=print),
         "json": json,
     }
-    [prepare] = definitions("trl", "trainer/sft_trainer.py", ["SFTTrainer._prepare_dataset"], namespace)
+
+
+def of_trl(rows: list[Any], source: str, *, masks_assistants: bool, **options: Any) -> tuple[Any, Any]:
+    """Prepare rows as TRL's `SFTTrainer` does; return them and the tokenizer."""
+    [prepare] = definitions("trl", "trainer/sft_trainer.py", ["SFTTrainer._prepare_dataset"], names_of_trl())
     tokenizer = tokenizer_of(source)
     tokenizer.chat_template = source
+    training = importlib.import_module("trl.chat_template_utils")
     trainer = SimpleNamespace(
         completion_only_loss="completion" in rows[0],
-        chat_template=templates.get_training_chat_template(tokenizer) if masks_assistants else None,
+        chat_template=training.get_training_chat_template(tokenizer) if masks_assistants else None,
         _tokenizer=tokenizer,
     )
     given = {"max_length": None, "truncation_mode": "keep_start", **options}
@@ -314,9 +319,35 @@ TEMPLATES: list[tuple[str, str, str, list[Any], dict[str, Any], Groups]] = [
 
 @pytest.mark.parametrize("case", TEMPLATES)
 def test_rows_of_axolotl(case: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    own, served, eos_token, talks, options, groups = case
+    name, served, eos_token, talks, options, groups = case
     rows = conversations(talks)
-    prepared, tokenizer = of_axolotl(rows, template(own, AXOLOTL), template(served), eos_token, **options)
-    result, found = compared(prepared, tokenizer, rows, capsys, "--mask", "assistant+end", "--reasoning")
-    assert found == groups
+    prepared, tokenizer = of_axolotl(rows, template(name, AXOLOTL), template(served), eos_token, **options)
+    result, differences = compared(prepared, tokenizer, rows, capsys, "--mask", "assistant+end", "--reasoning")
+    assert differences == groups
     assert groups or result["equal"] == len(rows)
+
+
+PREFERENCES = [
+    {"prompt": talk[:-1], "chosen": talk[-1:], "rejected": [talk[-1] | {"content": "No."}]} for talk in TALKS
+]
+WITHOUT_PROMPT = [{side: row["prompt"] + row[side] for side in ("chosen", "rejected")} for row in PREFERENCES]
+
+
+@pytest.mark.parametrize("rows", [PREFERENCES, WITHOUT_PROMPT])
+@pytest.mark.parametrize("name", ["llama3_1", "gemma", "qwen2_5", "qwen3", "phi3", "deepseek_r1_distill"])
+def test_preferences_of_trl(name: str, rows: list[Any]) -> None:
+    [prepare] = definitions("trl", "trainer/dpo_trainer.py", ["DPOTrainer._prepare_dataset"], names_of_trl())
+    source = template(name)
+    tokenizer = tokenizer_of(source)
+    tokenizer.chat_template = source
+    arguments = SimpleNamespace(dataset_num_proc=None, max_length=None)
+    prepared = prepare(
+        SimpleNamespace(_tokenizer=tokenizer), datasets.Dataset.from_list(rows), tokenizer, arguments, "x"
+    )
+    wanted = prepared.select_columns(["prompt_ids", "chosen_ids", "rejected_ids"]).to_list()
+    chat = pp.ChatTemplate.from_tokenizer(tokenizer)
+    result = pp.export.trl_preference_tokens(rows, chat, tokenizer).to_pylist()
+    if name == "deepseek_r1_distill":  # it asks with an open thought, which TRL leaves out of the prompts
+        opening = tokenizer.encode("<think>\n", add_special_tokens=False)
+        wanted = [row | {"prompt_ids": row["prompt_ids"] + opening} for row in wanted]
+    assert result == wanted
