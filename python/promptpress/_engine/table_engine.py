@@ -224,6 +224,10 @@ class TableEngine(ABC):
         message = "an answer is an assistant's message, and there is no chat template; chat_template= gives one"
         raise template_error("unsupported_mode", "answer", message)
 
+    def prompts_of_pairs(self, rows: pa.Table) -> list[str | None] | None:  # noqa: ARG002 - others have none
+        """Return the texts before completions, as far as an assistant speaks in them; None if there are none."""
+        return None
+
     def conversations(self, rows: pa.Table) -> list[list[dict[str, Any]] | None] | None:  # noqa: ARG002 - most have none
         """Return the conversation of each row, as a chat template sees it; None if rows have none."""
         return None

@@ -321,7 +321,7 @@ class _TokenRun(Run):
         elif settings.mask is not None:
             texts, stretches = prompts.to_pylist(), self._engine.trained
             if marked is not None:
-                trained = stretches.of_marked(texts, marked, errors)
+                trained = stretches.of_marked(texts, marked, errors, self._engine.inner.prompts_of_pairs(samples))
             else:
                 hidden = messages and stretches.hidden(texts, spans or [], messages, samples, errors)
                 trained = stretches.of_prompts(texts, spans or [], messages, hidden, errors)

@@ -54,15 +54,27 @@ class TrainedStretches:
         self._added = added
 
     def of_marked(
-        self, texts: Sequence[str | None], marked: Sequence[str | None], errors: dict[int, RenderError]
+        self,
+        texts: Sequence[str | None],
+        marked: Sequence[str | None],
+        errors: dict[int, RenderError],
+        prompts: Sequence[str | None] | None = None,
     ) -> list[list[Span]]:
-        """Return the stretches of texts in `{% generation %}` blocks, around which the marked texts have marks."""
+        """Return the stretches of texts in `{% generation %}` blocks, around which the marked texts have marks.
+
+        Blocks within the texts' beginnings `prompts` aren't trained.
+        """
         out: list[list[Span]] = []
         for row, text in enumerate(texts):
             out.append([])
             if text is not None and row not in errors:
                 try:
                     out[-1] = generation_spans(marked[row] or "", text)
+                    if prompts is not None and (prompt := prompts[row]):
+                        if not text.startswith(prompt):
+                            raise UnknownOriginError("the template writes the prompt otherwise before its completion")
+                        done = len(prompt.encode())
+                        out[-1] = [(max(start, done), end) for start, end in out[-1] if end > done]
                 except UnknownOriginError as error:
                     errors[row] = self._without_mask(error)
         return out

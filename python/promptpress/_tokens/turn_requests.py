@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from promptpress._jinja.chat.conversations import json_texts
+from promptpress._jinja.chat.conversations import REASONING, json_texts
 from promptpress._tokens.masks import ASSISTANTS, Span, is_trained
 from promptpress._tokens.trained import Messages
 
@@ -36,6 +36,7 @@ class Talk:
         self.messages = messages or []
         self.is_read = messages is not None
         self.turns = numbered_turns(self.messages)
+        self.has_reasoning = any(self.messages[number].get(key) for number in self.turns for key in REASONING)
         self._written = written
         (whole,) = json_texts([written]) or [None]
         is_plain = whole is not None and whole.startswith("[")

@@ -323,6 +323,8 @@ def prompt_column_of(settings: Settings, schema: pa.Schema) -> str:
             raise UsageError(f"{MISSING_CONFIG}; or --column names the prompts that --data has already") from None
         if settings.column is None:
             hint = "--column says which has the prompts; samples come with --data"
+            if prepared_column(schema) is not None:
+                hint = "it holds token ids, which show, view, stats and diff take"
             raise DataError(f"{path}: has no column {name!r}; it has {has}; {hint}") from None
         message = f"the file has no such column; it has {has}{did_you_mean(name, schema.names)}"
         raise UsageError(f"--column {name}: {message}") from None
