@@ -101,7 +101,7 @@ def test_conversations_without_a_turn_have_no_line(capsys: pytest.CaptureFixture
 
 
 @pytest.mark.usefixtures("files")
-def test_who_takes_token_ids_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_error_names_what_takes_token_ids(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["export", "trl-tokens", *CHAT[:4], *IDS, "--out", "ids.parquet", "--quiet"]) == 0
     assert main(["audit", "ids.parquet"]) == 4
     assert "it holds token ids, which show, view, stats and diff take" in capsys.readouterr().err

@@ -338,7 +338,7 @@ def test_generation_blocks_of_prompts_are_not_trained(turns: Any) -> None:
         pp.ChatTemplate(counting).tokenize(rows, small_tokenizer(), mask="generation")
 
 
-def test_reasoning_that_is_not_trained_is_told() -> None:
+def test_untrained_reasoning_has_a_note() -> None:
     rows = [{"messages": TALK[:2]}, {"messages": [TALK[0], {"role": "assistant", "content": "2"}]}]
     chat = pp.ChatTemplate(THINKING)
     with pytest.warns(pp.PromptWarning, match="in 1 of 2 conversations an assistant's reasoning isn't trained"):

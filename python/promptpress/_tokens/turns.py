@@ -273,9 +273,9 @@ class _TurnsRun(Run):
         try:
             texts = self._rendered(self._engine.texts_engine, requests, has_spans=self._has_spans)
             prompts = self._prompts(requests)
-        except RenderError as error:
-            if error.row is not None:  # an earlier row may have an error of another step, which then comes first
-                list(self._each([request for request in requests if self._number(request) < error.row]))
+        except RenderError as refusal:
+            if refusal.row is not None:  # an earlier row may have an error of another step, which then comes first
+                list(self._each([request for request in requests if self._number(request) < refusal.row]))
             raise
         self._count(texts.counts, requests, is_each=True)
         errors: dict[int, RenderError] = {}

@@ -115,9 +115,9 @@ def cell_fragments(
                 continue
             for displayed, _, is_escape in runs(part, glyphs):
                 texts = [displayed] if signs is None or is_escape else signs.split(displayed)
-                for number, shown in enumerate(texts):
+                for number, excerpted in enumerate(texts):
                     of_text = styles | {"escape"} if is_escape or number % 2 else styles
-                    written = "".join(f"\\u{ord(each):04x}" for each in shown) if number % 2 else shown
+                    written = "".join(f"\\u{ord(each):04x}" for each in excerpted) if number % 2 else excerpted
                     excerpt += [Fragment(written, kind, of_text)] if written not in ("", "\n") else []
         if token.is_unknown:  # a space stands in no other token
             excerpt.append(Fragment(f"(no token {token.id})", kind, styles))
