@@ -112,8 +112,8 @@ class PreparedBatch:
         if self.padded is None:
             return
         kept = pc.invert(self.padded.values)
-        counts = pc.subtract(pc.list_value_length(self.padded), self._sums(self.padded))
-        offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(counts).cast(pa.int32())])
+        counts = true_counts(self.padded, kept)
+        offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(counts)])
 
         def stripped(lists: pa.Array | None) -> Any:
             return None if lists is None else pa.ListArray.from_arrays(offsets, lists.flatten().filter(kept))
@@ -122,12 +122,7 @@ class PreparedBatch:
         self.trained, self.padded = stripped(self.trained), None
 
     def _flags(self, values: pa.Array) -> pa.Array:
-        return pa.ListArray.from_arrays(self._offsets, pc.fill_null(values, False))
-
-    @property
-    def _offsets(self) -> pa.Array:
-        counts = pc.fill_null(pc.list_value_length(self.ids), 0).cast(pa.int32())
-        return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(counts)])
+        return pa.ListArray.from_arrays(_bounds(self.ids), pc.fill_null(values, False))
 
     @property
     def other_labels(self) -> pa.Array | None:
@@ -136,22 +131,28 @@ class PreparedBatch:
             return None
         labels, ids = self.labels.flatten(), self.ids.flatten()
         is_other = pc.and_(pc.not_equal(labels, _NOT_TRAINED), pc.not_equal(labels, ids))
-        has_other = pc.greater(self._sums(self._flags(is_other)), 0)
+        has_other = pc.greater(true_counts(self.labels, pc.fill_null(is_other, False)), 0)
         return pc.if_else(has_other, self.labels, pa.scalar(None, self.labels.type)).cast(_LABELS_TYPE)
 
     def counts(self) -> tuple[pa.Array, pa.Array | None]:
         """Return the tokens of each row without padding, and how many of them are trained."""
         tokens = pc.list_value_length(self.ids).cast(pa.int64())
         if self.padded is not None:
-            tokens = pc.subtract(tokens, self._sums(self.padded))
-        return tokens, None if self.trained is None else self._sums(self.trained)
+            tokens = pc.subtract(tokens, true_counts(self.padded, self.padded.values))
+        return tokens, None if self.trained is None else true_counts(self.trained, self.trained.values)
 
-    @staticmethod
-    def _sums(flags: pa.Array) -> pa.Array:
-        """Return how many flags of each list are true."""
-        sums = pc.cumulative_sum(flags.values.cast(pa.int64()))
-        sums = pa.concat_arrays([pa.array([0], pa.int64()), sums]).take(flags.offsets)
-        return pc.subtract(sums[1:], sums[:-1])
+
+def _bounds(lists: pa.Array) -> pa.Array:
+    """Return where each list begins and ends among the values of all, `flatten()`."""
+    counts = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int32())
+    return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(counts)])
+
+
+def true_counts(lists: pa.Array, flags: pa.Array) -> pa.Array:
+    """Return how many of each list's values have a true flag."""
+    sums = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(flags.cast(pa.int32()))])
+    sums = sums.take(_bounds(lists))
+    return pc.subtract(sums[1:], sums[:-1])
 
 
 def _numbers(text: str | None, *, are_flags: bool) -> list[int] | None:
@@ -259,10 +260,16 @@ class PreparedSource:
                 null = pa.scalar(None, pa.string())
                 yield replace(part, prompts=pc.if_else(part.prompts.is_null(), null, pa.array(texts, pa.string())))
 
-    def token_requests(self, *, has_padding: bool = True) -> Iterator[RequestBatch]:
-        """Yield the tokens of all rows as `token_column` has them."""
+    def token_requests(self) -> Iterator[RequestBatch]:
+        """Yield the tokens of all rows as `token_column` has them, without padding."""
         for first, batch in self._batches():
-            yield from self._tokens_of(batch, first, has_padding=has_padding)
+            yield from self._tokens_of(batch, first, has_padding=False)
+
+    def prepared(self) -> Iterator[tuple[int, PreparedBatch]]:
+        """Yield the lists of all rows, each batch after the number of its first row."""
+        for first, batch in self._batches():
+            for start, lists in prepared_batches(batch, self.ids_column):
+                yield first + start, lists
 
     def _batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield the batches of all rows, each after the number of its first row."""

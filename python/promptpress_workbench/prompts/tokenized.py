@@ -148,10 +148,7 @@ class TokenSource:
 
     def requests(self) -> Iterator[RequestBatch]:
         source = self._source
-        if isinstance(source, PreparedSource):
-            batches = source.token_requests(has_padding=False)
-        else:
-            batches = self._view.requests(source)
+        batches = source.token_requests() if isinstance(source, PreparedSource) else self._view.requests(source)
         for batch in batches:
             ids, trained, *labels = (
                 pc.struct_field(batch.prompts, name)

@@ -270,6 +270,13 @@ class StoredPrepared(PreparedSource):
 
     rows: StoredRows
 
+    def _batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        for first, part in self.rows.store.slices(_BATCH):  # a copy in larger batches costs more than it saves
+            start = first
+            for batch in part.to_batches():
+                yield start, batch
+                start += batch.num_rows
+
     def window(self, start: int, stop: int) -> Iterator[RequestBatch]:
         first = start
         for batch in self.rows.store.rows(start, stop).to_batches():
