@@ -454,7 +454,7 @@ def _write(
             raise UsageError(f"--out {path}: rows for Ray Data are .parquet or .arrow")
         if out.format == "csv":
             raise UsageError(f"--out {path}: token ids are lists, which .parquet, .arrow and .jsonl files hold")
-        rows = function(reader, **options)
+        rows = getattr(function, "batches", function)(reader, **options)
         return f"{counted(write_prompts(path, out, rows.schema, rows, None).rows, 'row')} in {path}"
     if export.writes == "conversations":
         options["keep"] = kept

@@ -1,7 +1,4 @@
-"""Tables of token ids under the names that inference engines and trainers give them.
-
-The functions that end in `_batches` make the rows of the public ones batch by batch, with the same options.
-"""
+"""Tables of token ids under the names that inference engines and trainers give them."""
 
 from __future__ import annotations
 
@@ -21,8 +18,8 @@ from promptpress_workbench.export.streams import (
     Convert,
     converted_reader,
     no_rows,
+    read_whole,
     refuse_misspelt_columns,
-    whole_table,
     with_sampling_params,
 )
 
@@ -36,10 +33,7 @@ _NOT_TRAINED = -100
 _MORE = "tokenize() with mask= and labels=True says what is trained"
 
 
-def vllm_tokens_batches(table: StreamLike, **options: Any) -> pa.RecordBatchReader:
-    return _token_batches(table, lambda batch, row: {"prompt_token_ids": _some_ids(batch, row)}, **options)
-
-
+@read_whole
 def vllm_tokens(table: StreamLike, *, unknown: Unknown = "refuse") -> pa.Table:
     """Make prompts for vLLM of a table of token ids: kept columns, and `prompt_token_ids`.
 
@@ -61,13 +55,10 @@ def vllm_tokens(table: StreamLike, *, unknown: Unknown = "refuse") -> pa.Table:
     >>> export.vllm_tokens(pa.table({"input_ids": [[5, 6]], "n_tokens": [2]})).to_pylist()
     [{'prompt_token_ids': [5, 6]}]
     """
-    return whole_table(vllm_tokens_batches(table, unknown=unknown))
+    return _token_batches(table, lambda batch, row: {"prompt_token_ids": _some_ids(batch, row)}, unknown)
 
 
-def sglang_tokens_batches(table: StreamLike, **options: Any) -> pa.RecordBatchReader:
-    return _token_batches(table, lambda batch, row: {_IDS: _some_ids(batch, row)}, **options)
-
-
+@read_whole
 def sglang_tokens(
     table: StreamLike,
     *,
@@ -99,18 +90,11 @@ def sglang_tokens(
     >>> export.sglang_tokens(tokens, sampling_params={"max_new_tokens": 9}).to_pylist()
     [{'input_ids': [5, 6], 'sampling_params': {'max_new_tokens': 9}}]
     """
-    options = {"sampling_params": sampling_params, "sampling_columns": sampling_columns, "unknown": unknown}
-    return whole_table(sglang_tokens_batches(table, **options))
+    rows = _token_batches(table, lambda batch, row: {_IDS: _some_ids(batch, row)}, unknown)
+    return with_sampling_params(rows, sampling_params, sampling_columns)
 
 
-def ray_tokens_batches(table: StreamLike, **options: Any) -> pa.RecordBatchReader:
-    def columns(batch: pa.RecordBatch, first_row: int) -> Mapping[str, pa.Array]:
-        ids = _some_ids(batch, first_row)
-        return {"prompt": pa.nulls(batch.num_rows, pa.string()), "tokenized_prompt": ids}
-
-    return _token_batches(table, columns, **options)
-
-
+@read_whole
 def ray_tokens(
     table: StreamLike,
     *,
@@ -142,26 +126,15 @@ def ray_tokens(
     >>> export.ray_tokens(tokens, sampling_params={"max_tokens": 9}).to_pylist()
     [{'prompt': None, 'tokenized_prompt': [5, 6], 'sampling_params': {'max_tokens': 9}}]
     """
-    options = {"sampling_params": sampling_params, "sampling_columns": sampling_columns, "unknown": unknown}
-    return whole_table(ray_tokens_batches(table, **options))
-
-
-def trl_tokens_batches(
-    table: StreamLike, *, mask_column: MaskColumn = "assistant_masks", **options: Any
-) -> pa.RecordBatchReader:
-    if mask_column not in get_args(MaskColumn):
-        message = f"{mask_column!r} is not one of {', '.join(map(repr, get_args(MaskColumn)))}"
-        raise template_error("unknown_name", "mask_column", message)
 
     def columns(batch: pa.RecordBatch, first_row: int) -> Mapping[str, pa.Array]:
-        ids = _ids(batch, first_row)
-        labels = _labels(batch, ids, first_row)
-        trained = pc.not_equal(labels.flatten(), _NOT_TRAINED).cast(pa.int8())
-        return {_IDS: ids, _LABELS: labels, mask_column: lists_of(ids, trained)}
+        ids = _some_ids(batch, first_row)
+        return {"prompt": pa.nulls(batch.num_rows, pa.string()), "tokenized_prompt": ids}
 
-    return _token_batches(table, columns, **options)
+    return with_sampling_params(_token_batches(table, columns, unknown), sampling_params, sampling_columns)
 
 
+@read_whole
 def trl_tokens(
     table: StreamLike, *, mask_column: MaskColumn = "assistant_masks", unknown: Unknown = "refuse"
 ) -> pa.Table:
@@ -186,18 +159,20 @@ def trl_tokens(
     >>> export.trl_tokens(pa.table({"input_ids": [[5, 6]], "assistant_masks": [[False, True]]})).to_pylist()
     [{'input_ids': [5, 6], 'labels': [-100, 6], 'assistant_masks': [0, 1]}]
     """
-    return whole_table(trl_tokens_batches(table, mask_column=mask_column, unknown=unknown))
+    if mask_column not in get_args(MaskColumn):
+        message = f"{mask_column!r} is not one of {', '.join(map(repr, get_args(MaskColumn)))}"
+        raise template_error("unknown_name", "mask_column", message)
 
-
-def axolotl_tokens_batches(table: StreamLike, **options: Any) -> pa.RecordBatchReader:
     def columns(batch: pa.RecordBatch, first_row: int) -> Mapping[str, pa.Array]:
         ids = _ids(batch, first_row)
-        attended = pa.repeat(pa.scalar(1, pa.int8()), len(ids.flatten()))
-        return {_IDS: ids, "attention_mask": lists_of(ids, attended), _LABELS: _labels(batch, ids, first_row)}
+        labels = _labels(batch, ids, first_row)
+        trained = pc.not_equal(labels.flatten(), _NOT_TRAINED).cast(pa.int8())
+        return {_IDS: ids, _LABELS: labels, mask_column: lists_of(ids, trained)}
 
-    return _token_batches(table, columns, **options)
+    return _token_batches(table, columns, unknown)
 
 
+@read_whole
 def axolotl_tokens(table: StreamLike, *, unknown: Unknown = "refuse") -> pa.Table:
     """Make training data for Axolotl of a table of token ids: kept columns, `input_ids`, `attention_mask`, `labels`.
 
@@ -220,17 +195,16 @@ def axolotl_tokens(table: StreamLike, *, unknown: Unknown = "refuse") -> pa.Tabl
     >>> export.axolotl_tokens(pa.table({"input_ids": [[5, 6]], "labels": [[-100, 6]]})).to_pylist()
     [{'input_ids': [5, 6], 'attention_mask': [1, 1], 'labels': [-100, 6]}]
     """
-    return whole_table(axolotl_tokens_batches(table, unknown=unknown))
+
+    def columns(batch: pa.RecordBatch, first_row: int) -> Mapping[str, pa.Array]:
+        ids = _ids(batch, first_row)
+        attended = pa.repeat(pa.scalar(1, pa.int8()), len(ids.flatten()))
+        return {_IDS: ids, "attention_mask": lists_of(ids, attended), _LABELS: _labels(batch, ids, first_row)}
+
+    return _token_batches(table, columns, unknown)
 
 
-def _token_batches(
-    table: StreamLike,
-    convert: Convert,
-    *,
-    sampling_params: Mapping[str, Any] | None = None,
-    sampling_columns: Mapping[str, str] | None = None,
-    unknown: Unknown = "refuse",
-) -> pa.RecordBatchReader:
+def _token_batches(table: StreamLike, convert: Convert, unknown: Unknown) -> pa.RecordBatchReader:
     """Put the columns of a consumer in the place of those of `tokenize`, after the kept columns."""
     reader = as_reader(table)
     refuse_misspelt_columns(reader.schema, unknown)
@@ -251,7 +225,7 @@ def _token_batches(
         columns = {name: batch.column(batch.schema.get_field_index(name)) for name in kept}
         return pa.RecordBatch.from_pydict({**columns, **convert(batch, first_row)})
 
-    return with_sampling_params(converted_reader(reader, converted), sampling_params, sampling_columns)
+    return converted_reader(reader, converted)
 
 
 def _has_lists(schema: pa.Schema, name: str) -> bool:
