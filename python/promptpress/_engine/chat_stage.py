@@ -51,7 +51,6 @@ class ChatStage:
         limits: The limits of the renderer.
         answer: The column whose texts are the assistant's last messages; None: there are no such messages.
         is_answered: True if the messages end with one of an assistant.
-
     """
 
     def __init__(
@@ -154,7 +153,6 @@ class ChatStage:
             samples: The samples of the part, which hold the answers; None if there are none.
             column: The column that the requests come from as they are; None if a template has made them.
             lacking: Takes what the template leaves out, by the numbers of the samples; None: nothing is counted.
-
         """
         refused: dict[int, str] | None = {} if options.collects_errors else None
         detail = options.span_detail
@@ -417,7 +415,6 @@ class ChatConversation(NamedTuple):
     Args:
         messages: The messages, each with `role` and `content`.
         sources: The numbers of the request's messages whose texts each message is joined of, by line feeds.
-
     """
 
     messages: Sequence[Mapping[str, Any]]
@@ -494,7 +491,6 @@ def _offset(part: str, content: str) -> int | None:
 
     >>> _offset("a", " a a "), _offset("a a", " a a "), _offset("x", "y")
     (None, 1, None)
-
     """
     # Templates mostly strip contents: what is left has no other place.
     first = len(content) - len(content.lstrip()) if part == content.strip() else content.find(part)

@@ -107,7 +107,6 @@ class ShotFit:
         is_harness: True if tokens are counted as the harness counts them: with special tokens; and of messages, in one
             text of all.
         names: Other names of the columns, keyed by the usual ones.
-
     """
 
     counter: Any
@@ -203,7 +202,6 @@ class _Fitting:
         requests: The numbers of each sample's requests in the part.
         renderings: The part, and its samples with fewer examples.
         sources: The number of each request among those of all renderings.
-
     """
 
     start: int

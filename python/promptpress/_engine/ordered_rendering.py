@@ -41,7 +41,6 @@ class PrefixOrder(NamedTuple):
         rows: The number (int64) of the sample in each place.
         groups: The number (int64) of the group in each place; None if it wasn't asked for.
         moves: False if the samples are in this order already.
-
     """
 
     rows: pa.Array
@@ -82,7 +81,6 @@ def ordered_batches(
         table: All samples.
         options: The columns next to the prompts, with an order and an index.
         count: Gets the number of samples of each batch that is rendered.
-
     """
     options = options.of_schema(table.schema)
     schema = engine.output_schema(table.schema, options)

@@ -49,7 +49,6 @@ class Part:
         spans: The spans of each request, where they were asked for.
         hashes: The hash of each request, where what rendered them has made it.
         more: More columns in the place of the prompts, which are None then.
-
     """
 
     start: int
@@ -114,7 +113,6 @@ class Run(ABC):
 
         Raises:
             RenderError: If a sample can't be rendered, and the run doesn't put errors into a column.
-
         """
 
 

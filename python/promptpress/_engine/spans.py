@@ -24,7 +24,6 @@ class FittedSample(NamedTuple):
         table: The sample, with a column of its examples if it needs one.
         requests: The numbers of the requests among all requests of the sample.
         turns: The turns of all requests of the sample, of conversations.
-
     """
 
     engine: ConfiguredEngine

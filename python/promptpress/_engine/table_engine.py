@@ -137,7 +137,6 @@ class TableEngine(ABC):
             options: The columns next to the prompts.
             labels: The labels of ppl; None if there are none.
             first: How many samples an earlier run has rendered.
-
         """
 
     def begin_single(self, samples: Any) -> tuple[pa.Table, Run] | None:  # noqa: ARG002 - most need a table
@@ -313,7 +312,6 @@ class TableEngine(ABC):
             options: The columns next to the prompts.
             labels: The labels of ppl, for who knows them of all samples. None: those of the configuration.
             first: How many samples an earlier run has rendered.
-
         """
         if labels is None:
             self.check_stream()

@@ -147,7 +147,6 @@ class TemplateEngine(TableEngine):
 
         Raises:
             RenderError: If a row can't be rendered, or something is wrong with the table.
-
         """
 
 

@@ -45,7 +45,6 @@ class TrainedStretches:
         engine: The engine that rendered the prompts.
         settings: What is trained.
         added: The added tokens of the tokenizer.
-
     """
 
     def __init__(self, engine: TableEngine, settings: TokenSettings, added: Collection[str]) -> None:
@@ -98,7 +97,6 @@ class TrainedStretches:
             hidden: What `hidden` returns for them.
             errors: Takes the errors, keyed by the numbers of the prompts.
             is_closed: Whether all that stands after a conversation's last turn is its end; None: as the engine says.
-
         """
         is_closed = self._engine.closes_conversations if is_closed is None else is_closed
         out: list[list[Span]] = []
@@ -145,7 +143,6 @@ class TrainedStretches:
             errors: Takes the errors, keyed by the numbers of the prompts.
             rows: The sample of each prompt; None: each has its own.
             numbers: The only message of each prompt whose place is asked for; None: all of them.
-
         """
         rows = range(len(texts)) if rows is None else rows
         out: list[dict[int, Span]] = [{} for _ in texts]

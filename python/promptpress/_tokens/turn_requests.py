@@ -22,7 +22,6 @@ def numbered_turns(messages: Sequence[Mapping[str, Any]]) -> dict[int, int]:
 
     >>> numbered_turns([{"role": "assistant", "weight": 0}, {"role": "user"}, {"role": "assistant"}])
     {2: 1}
-
     """
     spoken = [number for number, message in enumerate(messages) if message.get("role") in ASSISTANTS]
     return {number: turn for turn, number in enumerate(spoken) if is_trained(messages[number])}

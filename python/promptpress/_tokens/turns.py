@@ -146,7 +146,6 @@ class TurnsRenderer(StreamRenderer[TurnsEngine]):
     >>> talk = [{"role": "user", "content": "1+1?"}, {"role": "assistant", "content": "2"}]
     >>> TurnsRenderer(TurnsEngine.of(engine_of(chat))).stream([{"messages": talk}]).read_all().to_pylist()
     [{'turn': 0, 'prompt': '<user>1+1?<assistant>2'}]
-
     """
 
     __slots__ = ()

@@ -49,7 +49,6 @@ class GoodRows:
             batch: The rows.
             numbers: The sample of each of their requests, counted over all samples.
             errors: The error of each request.
-
         """
         failed = [numbers.filter(errors.is_valid())] if errors.null_count < len(errors) else []
         pieces = list(rendered_rows(batch, failed, self.seen, by_position=self.has_gaps))

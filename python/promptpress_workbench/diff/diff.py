@@ -314,7 +314,6 @@ class Diff:
     byte 4, character 4 - A: filled in from within a value: column a; B: column q
     - see [-gold-]
     + see {+{a}+}
-
     """
 
     __slots__ = ("_comparison", "_rows")
@@ -438,7 +437,6 @@ def diff(
     >>> before = Renderer("Q: {q}").render(samples)
     >>> bool(diff(before, Renderer("Q: {q}"), samples)), bool(diff(before, Renderer("Q:{q}"), samples))
     (False, True)
-
     """
     if limit < 0:
         raise render_error("invalid_number", f"limit: expected a number from 0 on, found {limit}")

@@ -93,7 +93,6 @@ def stats(
     (2, 16, 1)
     >>> statistics.by_origin.select(["source", "column", "bytes"]).to_pylist()
     [{'source': 'field', 'column': 'q', 'bytes': 10}, {'source': 'prompt_template', 'column': None, 'bytes': 6}]
-
     """
     if tokenizer is None and isinstance(renderer_or_rendered, TableRenderer):
         tokenizer = engine_of(renderer_or_rendered).tokenizer
@@ -271,7 +270,6 @@ def rendered_rows(
         first: The number of the first row.
         by_position: Cut the batch at the others, for examples that are chosen by a row's number. If false, the rows
             that are left stand together, and only the number of the batch's first row is true.
-
     """
     if not failed:
         yield first, batch
