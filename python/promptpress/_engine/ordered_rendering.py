@@ -37,10 +37,7 @@ _PROBE_REQUESTS = 64
 class PrefixOrder(NamedTuple):
     """The order of samples in which requests with equal beginnings follow each other.
 
-    Args:
-        rows: The number (int64) of the sample in each place.
-        groups: The number (int64) of the group in each place; None if it wasn't asked for.
-        moves: False if the samples are in this order already.
+    The numbers of the samples, and of their groups if asked for; `moves` is false if they have this order already.
     """
 
     rows: pa.Array

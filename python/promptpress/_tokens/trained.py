@@ -39,13 +39,7 @@ class TurnsPart(Part):
 
 
 class TrainedStretches:
-    """Finds the stretches of prompts that are trained.
-
-    Args:
-        engine: The engine that rendered the prompts.
-        settings: What is trained.
-        added: The added tokens of the tokenizer.
-    """
+    """Finds the stretches of prompts that are trained, of an engine's texts for a tokenizer with some added tokens."""
 
     def __init__(self, engine: TableEngine, settings: TokenSettings, added: Collection[str]) -> None:
         self._engine = engine
@@ -88,15 +82,10 @@ class TrainedStretches:
         *,
         is_closed: bool | None = None,
     ) -> list[list[Span]]:
-        """Return what assistants say in each prompt. Prompts of which that isn't known get an error.
+        """Return what assistants say in each prompt; prompts of which that isn't known get an error.
 
-        Args:
-            texts: The prompts; None for a request with an error.
-            spans: The origins of the bytes of each.
-            messages: The conversation of each; None if a configuration made the prompts.
-            hidden: What `hidden` returns for them.
-            errors: Takes the errors, keyed by the numbers of the prompts.
-            is_closed: Whether all that stands after a conversation's last turn is its end; None: as the engine says.
+        `messages` is None if a configuration made the prompts. If `is_closed`, all that stands after a conversation's
+        last turn is its end; None: as the engine says.
         """
         is_closed = self._engine.closes_conversations if is_closed is None else is_closed
         out: list[list[Span]] = []
@@ -131,18 +120,10 @@ class TrainedStretches:
         rows: Sequence[int] | None = None,
         numbers: Sequence[int] | None = None,
     ) -> list[dict[int, Span]]:
-        """Return the places of the messages that origins don't show, by the messages' numbers.
+        """Return the places of the messages that origins don't show, by their numbers; a request without has an error.
 
-        Requests of which a place isn't known get an error.
-
-        Args:
-            texts: The prompts; None for a request with an error.
-            spans: The origins of the bytes of each.
-            messages: The conversation of each.
-            samples: The samples.
-            errors: Takes the errors, keyed by the numbers of the prompts.
-            rows: The sample of each prompt; None: each has its own.
-            numbers: The only message of each prompt whose place is asked for; None: all of them.
+        `rows` are the samples of the prompts, unless each has its own, and `numbers` the only message of each prompt
+        whose place is asked for.
         """
         rows = range(len(texts)) if rows is None else rows
         out: list[dict[int, Span]] = [{} for _ in texts]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
-from itertools import chain
 
 from promptpress.engine.errors import UsageError, counted
 
@@ -43,14 +42,9 @@ def export_preferences(settings: Settings, arguments: Namespace) -> ExitCode:
     keep = keep_columns(settings.keep, samples.schema)
     sides = arguments.chosen or "chosen", arguments.rejected or "rejected"
     with Progress(settings, samples.num_rows) as progress, reading_errors(samples):
-        reader = samples.reader(progress.advance)
-        batches = preference_batches(reader, chat, token_counter(arguments.tokenizer), sides, keep)
-        first = next(batches, None)
-        if first is None:
-            (first,) = preference_batches(
-                samples.schema.empty_table().to_batches(), chat, arguments.tokenizer, sides, keep
-            )
-        done = write_prompts(settings.out, out, first.schema, chain([first], batches), None)
+        tokenizer = token_counter(arguments.tokenizer)
+        rows = preference_batches(samples.reader(progress.advance), chat, tokenizer, sides, keep)
+        done = write_prompts(settings.out, out, rows.schema, rows, None)
     samples.close()
     report_no_rows(settings, done.rows)
     if not settings.quiet:

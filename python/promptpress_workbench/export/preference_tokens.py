@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -14,6 +14,8 @@ from promptpress.engine.errors import did_you_mean, of_row, render_error
 from promptpress.engine.tables import PAIR, is_json
 from promptpress.engine.tokens import TokenRenderer, load_tokenizer, token_engine
 from promptpress.typing import KeptColumns, TableLike
+
+from promptpress_workbench.export.streams import converted_reader
 
 if TYPE_CHECKING:
     from promptpress import ChatTemplate  # it needs Jinja2
@@ -74,20 +76,18 @@ def trl_preference_tokens(
 
 
 def preference_batches(
-    batches: Iterable[pa.RecordBatch],
-    chat: ChatTemplate,
-    tokenizer: object,
-    sides: tuple[str, str],
-    keep: Sequence[str],
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of `trl_preference_tokens` batch by batch; errors name the row among all."""
-    loaded, first = load_tokenizer(tokenizer), 0
-    for batch in batches:
+    reader: pa.RecordBatchReader, chat: ChatTemplate, tokenizer: object, sides: tuple[str, str], keep: Sequence[str]
+) -> pa.RecordBatchReader:
+    """Make the rows of `trl_preference_tokens` batch by batch; errors name the row among all."""
+    loaded = load_tokenizer(tokenizer)
+
+    def converted(batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
         try:
-            yield _tokens_of(pa.Table.from_batches([batch]), chat, loaded, sides, keep)
+            return _tokens_of(pa.Table.from_batches([batch]), chat, loaded, sides, keep)
         except RenderError as error:
-            raise (error if error.row is None else of_row(error, first + error.row)) from None
-        first += batch.num_rows
+            raise (error if error.row is None else of_row(error, first_row + error.row)) from None
+
+    return converted_reader(reader, converted)
 
 
 def _tokens_of(
@@ -97,6 +97,9 @@ def _tokens_of(
         if name not in rows.column_names:
             hint = did_you_mean(name, rows.column_names)
             raise render_error("missing_column", f"preferences have chosen and rejected answers{hint}", column=name)
+    kept = {name: rows.column(name).combine_chunks() for name in keep}
+    if not len(rows):
+        return pa.RecordBatch.from_pydict(kept | {name: pa.array([], _IDS) for name in _COLUMNS})
     engine = engine_of(chat)
     prompts, *answers = _parts_of(rows, engine.column, sides)
     others = rows.drop_columns([name for name in {*sides, *PAIR, engine.column} if name in rows.column_names])
@@ -123,7 +126,6 @@ def _tokens_of(
     lengths = [min(_common(prompt, side) for side in sides_of) for prompt, *sides_of in zip(*ids, strict=True)]
     out = [[of_row[:length] for of_row, length in zip(ids[0], lengths, strict=True)]]
     out += [[of_row[length:] for of_row, length in zip(side, lengths, strict=True)] for side in ids[1:]]
-    kept = {name: rows.column(name).combine_chunks() for name in keep}
     return pa.RecordBatch.from_pydict(kept | {name: pa.array(of, _IDS) for name, of in zip(_COLUMNS, out, strict=True)})
 
 
