@@ -247,11 +247,7 @@ _HEADER_PARTS = re.compile("header|message|middle|of_role")
 
 
 def begins_turn(token: str) -> bool:
-    """Return true for a control token of the header of a turn.
-
-    >>> [begins_turn(token) for token in ("<|im_start|>", "<|User|>", "<|end_header_id|>", "<|im_end|>")]
-    [True, True, True, False]
-    """
+    """Return true for a control token of the header of a turn."""
     is_header = token in NAMED_NEXT or _SPEAKER_AFTER.get(token) is not None
     return is_header or _HEADER_PARTS.search(token) is not None
 
