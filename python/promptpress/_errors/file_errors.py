@@ -79,7 +79,10 @@ class FileError(Exception):
         self.column: Any = None
 
     def of_command(self) -> str:
-        """Return the text for users of the command, with options in the place of arguments.
+        """Return the text for users of the command.
+
+        Returns:
+            The message with options in the place of arguments.
 
         >>> DataError("a.x: unknown suffix", Choice("data_format", "says the format")).of_command()
         'a.x: unknown suffix; --data-format says the format'

@@ -66,11 +66,35 @@ class BasePromptTemplate(BaseTemplate):
         super().__init__(template, ice_token, sep_token, documented=documented)
 
     def generate_ice_item(self, entry: Any, label: Hashable) -> Any:
-        """Raise an error; templates that make examples override this."""
+        """Return one example.
+
+        Args:
+            entry: The row of the train split.
+            label: The value of its output column.
+
+        Returns:
+            A string or a prompt list.
+
+        Raises:
+            AISBenchImplementationError: By templates that don't override it.
+        """
         raise self._faults["not here"](f"{self._name()} makes no examples")
 
     def generate_label_prompt_item(self, entry: Any, ice: Any, label: Hashable, remain_sep: bool | None = False) -> Any:
-        """Raise an error; templates that make prompts for labels override this."""
+        """Return the prompt of a sample for one label.
+
+        Args:
+            entry: The sample.
+            ice: Its examples.
+            label: The label.
+            remain_sep: True if `sep_token` stays.
+
+        Returns:
+            A string or a prompt list.
+
+        Raises:
+            AISBenchImplementationError: By templates that don't override it.
+        """
         raise self._faults["not here"](f"{self._name()} makes no prompts for labels")
 
     def generate_item(
@@ -80,7 +104,20 @@ class BasePromptTemplate(BaseTemplate):
         output_field_replace_token: Any = "",
         ice_field_replace_token: Any = "",
     ) -> Any:
-        """Raise an error; templates that make prompts for generation override this."""
+        """Return the prompt of a sample, for generation.
+
+        Args:
+            entry: The sample.
+            output_field: The field of the answer. Only templates of strings and labels use it and what follows.
+            output_field_replace_token: The text in place of the answer.
+            ice_field_replace_token: The examples.
+
+        Returns:
+            A string or a prompt list.
+
+        Raises:
+            AISBenchImplementationError: By templates that don't override it.
+        """
         raise self._faults["not here"](f"{self._name()} makes no prompts")
 
     def _check_prompt_template(self: T) -> T:
