@@ -64,10 +64,7 @@ def prefix_order(
 
 
 def ordered_batches(
-    engine: TableEngine,
-    table: pa.Table,
-    options: RenderOptions,
-    count: Callable[[int], object] = int,
+    engine: TableEngine, table: pa.Table, options: RenderOptions, count: Callable[[int], object] = int
 ) -> Iterator[pa.RecordBatch]:
     """Render a table in prefix order, into batches whose index has the numbers of the samples.
 

@@ -133,11 +133,7 @@ The ids are those of the library tokenizers with the same tokenizer.json. CONFIG
 render; --template, --jinja or --chat-template can take its place. --mask adds assistant_masks, true for the tokens that
 are trained.
 """,
-    {
-        **_QUIET,
-        **_help(out="tokens: .parquet, .arrow, .jsonl"),
-        "tokenizer": {"required": True},
-    },
+    {**_QUIET, **_help(out="tokens: .parquet, .arrow, .jsonl"), "tokenizer": {"required": True}},
     epilog=_RENDER_EXIT_CODES,
 )
 
@@ -232,11 +228,7 @@ elsewhere. With --html FILE no page is opened; instead, some prompts are written
             model_abbr="the model to show first, if a file contains several",
         ),
         "config": {"nargs": "*", "help": "prompt configurations, or one file of prompts"},
-        "model": {
-            "nargs": "+",
-            "action": "extend",
-            "help": "model configurations; two models are shown side by side",
-        },
+        "model": {"nargs": "+", "action": "extend", "help": "model configurations; two models are shown side by side"},
     },
     epilog="""\
 exit codes: 0 done (Ctrl-C too), 1 unexpected, 2 command line, 3 configuration, 4 data, 5 output, 143 terminated.
@@ -255,10 +247,7 @@ _STATS = Command(
     ("data", "examples", "where", "limit", "template", "jinja", "chat_template", "tokenizer", "json"),
     (*_SOURCES, *_RULES, *_ROWS, "json", *_BULK),
     f"{_ALSO_PROMPTS} No prompts are written. Unprintable characters of the data are escaped.",
-    {
-        **_QUIET,
-        **_COUNTS,
-    },
+    {**_QUIET, **_COUNTS},
 )
 
 _AUDIT = Command(

@@ -128,9 +128,7 @@ def holds_messages(column: str, read: Callable[[], Iterable[pa.RecordBatch]]) ->
 
 
 def prompt_source(
-    settings: Settings,
-    open_rows: Callable[[AnyRenderer], SampleRows] | None = None,
-    answer: str | None = None,
+    settings: Settings, open_rows: Callable[[AnyRenderer], SampleRows] | None = None, answer: str | None = None
 ) -> ShownSource:
     """Make the source of a command line; `open_rows` opens its rows for a renderer, if `chosen_rows` doesn't.
 

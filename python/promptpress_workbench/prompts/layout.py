@@ -62,11 +62,7 @@ def marks_of_text(marks: Iterable[TextMark], text: PromptText) -> list[Mark]:
 
 
 def fragments(
-    pieces: Iterable[Piece],
-    *,
-    whitespace: Glyphs | None = None,
-    marks: Sequence[Mark] = (),
-    show_masked: bool = False,
+    pieces: Iterable[Piece], *, whitespace: Glyphs | None = None, marks: Sequence[Mark] = (), show_masked: bool = False
 ) -> Iterator[Fragment]:
     """Turn the pieces of a text into fragments, with glyphs for white space; marks may overlap and cross pieces."""
     ordered = sorted(mark for mark in marks if mark[0] < mark[1])
