@@ -27,6 +27,7 @@ from promptpress._tokens.masks import (
 from promptpress._tokens.settings import TokenSettings
 
 Messages = list[dict[str, Any]]
+Texts = Sequence[str | None]
 Request = tuple[int, int]
 """The number of a prompt, and that of a message."""
 
@@ -47,11 +48,7 @@ class TrainedStretches:
         self._added = added
 
     def of_marked(
-        self,
-        texts: Sequence[str | None],
-        marked: Sequence[str | None],
-        errors: dict[int, RenderError],
-        prompts: Sequence[str | None] | None = None,
+        self, texts: Texts, marked: Texts, errors: dict[int, RenderError], prompts: Texts | None = None
     ) -> list[list[Span]]:
         """Return the stretches of texts in `{% generation %}` blocks, around which the marked texts have marks.
 
@@ -74,7 +71,7 @@ class TrainedStretches:
 
     def of_prompts(
         self,
-        texts: Sequence[str | None],
+        texts: Texts,
         spans: Sequence[Any],
         messages: Sequence[Messages | None] | None,
         hidden: Sequence[Mapping[int, Span]] | None,
@@ -111,7 +108,7 @@ class TrainedStretches:
 
     def hidden(
         self,
-        texts: Sequence[str | None],
+        texts: Texts,
         spans: Sequence[Any],
         messages: Sequence[Messages | None],
         samples: pa.Table,

@@ -303,8 +303,8 @@ def _of_forms(name: str) -> str:
         family = [form for form in EXPORTS if form.endswith(ending)]
         others = [form for form in family if form not in forms]
         if len(others) < min(len(family) - 2, 2):
-            every = f"*{ending}" + "".join(f" but {form}" for form in others)
-            forms = [form for form in forms if form not in family] + [every]
+            forms = [form for form in forms if form not in family]
+            forms.append(f"*{ending}" + "".join(f" but {form}" for form in others))
     return f"{OPTIONS[name]['help']} ({', '.join(forms)})"
 
 

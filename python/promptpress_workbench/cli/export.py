@@ -85,8 +85,8 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
     """Write the samples' requests, or the token ids of preferences."""
     _check(settings, arguments)
     refuse_overwriting(settings)
-    is_of_answers = EXPORTS[arguments.kind].writes == "preferences"
-    return (export_preferences if is_of_answers else _rendered_and_written)(settings, arguments)
+    write = export_preferences if EXPORTS[arguments.kind].writes == "preferences" else _rendered_and_written
+    return write(settings, arguments)
 
 
 def _rendered_and_written(settings: Settings, arguments: Namespace) -> ExitCode:

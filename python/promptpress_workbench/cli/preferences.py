@@ -36,13 +36,12 @@ def export_preferences(settings: Settings, arguments: Namespace) -> ExitCode:
     if out.format == "csv":
         raise UsageError(f"--out {settings.out}: token ids are lists, which .parquet, .arrow and .jsonl files hold")
     start = time.perf_counter()
-    chat = chat_template(settings)
+    chat, tokenizer = chat_template(settings), token_counter(arguments.tokenizer)
     paths = settings.data or [] if settings.config is None else [settings.config]
     samples = open_samples(settings, paths, chat)
     keep = keep_columns(settings.keep, samples.schema)
     sides = arguments.chosen or "chosen", arguments.rejected or "rejected"
     with Progress(settings, samples.num_rows) as progress, reading_errors(samples):
-        tokenizer = token_counter(arguments.tokenizer)
         rows = preference_batches(samples.reader(progress.advance), chat, tokenizer, sides, keep)
         done = write_prompts(settings.out, out, rows.schema, rows, None)
     samples.close()

@@ -192,14 +192,7 @@ class _TurnLines:
     frame = None
 
     def __init__(
-        self,
-        schema: pa.Schema,
-        silent: list[int],
-        *,
-        answer: str | None,
-        keep: Sequence[str],
-        prompt: str,
-        form: Form | None,
+        self, schema: pa.Schema, silent: list[int], *, answer: str | None, keep: Sequence[str], prompt: str, form: Any
     ) -> None:
         self._prompts, self._answer = Prompts(schema, prompt, form), answer
         self._silent = silent

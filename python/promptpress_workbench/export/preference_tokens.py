@@ -24,8 +24,7 @@ PROMPT, _COMPLETION = PAIR
 _COLUMNS = ("prompt_ids", "chosen_ids", "rejected_ids")
 _IDS = pa.list_(pa.int32())
 _MESSAGES = pa.list_(pa.struct({"role": pa.string(), "content": pa.string()}))
-Part: TypeAlias = tuple[pa.Field, pa.ChunkedArray | pa.Array]
-"""The prompts or the answers of a table."""
+Part: TypeAlias = tuple[pa.Field, pa.ChunkedArray | pa.Array]  # the prompts or the answers of a table
 
 
 def trl_preference_tokens(
@@ -71,8 +70,7 @@ def trl_preference_tokens(
     """
     rows = as_table(table)
     names = rows.column_names if keep == "all" else list(keep)
-    parts = [_tokens_of(rows, chat, tokenizer, (chosen, rejected), names)]
-    return pa.Table.from_batches(parts)
+    return pa.Table.from_batches([_tokens_of(rows, chat, tokenizer, (chosen, rejected), names)])
 
 
 def preference_batches(
@@ -135,9 +133,14 @@ def _parts_of(rows: pa.Table, column: str, sides: tuple[str, str]) -> list[Part]
     prompt = next((name for name in (PROMPT, column) if name in rows.column_names), None)
     if prompt is not None:
         return [(rows.schema.field(prompt), rows.column(prompt)), *given]
-    both = list(zip(*(_talks(*part) for part in given), strict=True))
+    are_json = [is_json(field) for field, _ in given]
+    talks = [column.to_pylist() for _, column in given]
+    talks = [
+        [json.loads(talk or "null") for talk in side] if is_text else side
+        for side, is_text in zip(talks, are_json, strict=True)
+    ]
     parts: list[list[Any]] = [[], [], []]
-    for row, (better, worse) in enumerate(both):
+    for row, (better, worse) in enumerate(zip(*talks, strict=True)):
         if not isinstance(better, list) or not isinstance(worse, list):
             message = "texts need a column 'prompt'; only lists of messages can have it in both"
             raise render_error("missing_column", message, column=PROMPT)
@@ -145,21 +148,9 @@ def _parts_of(rows: pa.Table, column: str, sides: tuple[str, str]) -> list[Part]
         if count in (len(better), len(worse)):
             message = "one answer is the beginning of the other, so it isn't known where the prompt ends"
             raise render_error("no_assistant_message", message, row, sides[count == len(worse)])
-        for part, value in zip(parts, (better[:count], better[count:], worse[count:]), strict=True):
-            part.append(value)
-    return [_part(given[side][0], values) for side, values in zip((0, 0, 1), parts, strict=True)]
-
-
-def _talks(field: pa.Field, column: pa.ChunkedArray) -> list[Any]:
-    values: list[Any] = column.to_pylist()
-    return [value if value is None else json.loads(value) for value in values] if is_json(field) else values
-
-
-def _part(field: pa.Field, values: list[Any]) -> Part:
-    """Return lists of messages as their column had them: as JSON, or as lists."""
-    if not is_json(field):
-        return field, pa.array(values, field.type)
-    return field, pa.array([json.dumps(value, ensure_ascii=False) for value in values], field.type)
+        for part, side, value in zip(parts, (0, 0, 1), (better[:count], better[count:], worse[count:]), strict=True):
+            part.append(json.dumps(value, ensure_ascii=False) if are_json[side] else value)
+    return [(given[n][0], pa.array(values, given[n][0].type)) for n, values in zip((0, 0, 1), parts, strict=True)]
 
 
 def _common(items: Sequence[Any], others: Sequence[Any]) -> int:

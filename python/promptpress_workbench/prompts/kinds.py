@@ -242,14 +242,10 @@ NAMED_NEXT = frozenset(_HEADERS.split())
 _NAME = re.compile(r"\s*(\w+)")
 
 
-_HEADER_PARTS = re.compile("header|message|middle|of_role")
-"""Parts of the names of tokens that stand within a header."""
-
-
 def begins_turn(token: str) -> bool:
     """Return true for a control token of the header of a turn."""
-    is_header = token in NAMED_NEXT or _SPEAKER_AFTER.get(token) is not None
-    return is_header or _HEADER_PARTS.search(token) is not None
+    is_first = token in NAMED_NEXT or _SPEAKER_AFTER.get(token) is not None
+    return is_first or re.search("header|message|middle|of_role", token) is not None
 
 
 def families_of(token: str) -> str:

@@ -251,7 +251,8 @@ class PreparedSource:
     def texts_of(self, batch: pa.RecordBatch, first: int) -> Iterator[RequestBatch]:
         """Yield the texts of a batch of rows, of which the first has a number."""
         for start in range(0, batch.num_rows, _BATCH):
-            for part in self._tokens_of(batch.slice(start, _BATCH), first + start):
+            for offset, prepared in prepared_batches(batch.slice(start, _BATCH), self.ids_column):
+                part = self._request(first + start + offset, prepared)
                 ids = [
                     [number for number in of_row or () if self.texts.name(number) is not None]
                     for of_row in pc.struct_field(part.prompts, IDS).to_pylist()
@@ -262,8 +263,9 @@ class PreparedSource:
 
     def token_requests(self) -> Iterator[RequestBatch]:
         """Yield the tokens of all rows as `token_column` has them, without padding."""
-        for first, batch in self._batches():
-            yield from self._tokens_of(batch, first, has_padding=False)
+        for first, prepared in self.prepared():
+            prepared.strip()
+            yield self._request(first, prepared)
 
     def prepared(self) -> Iterator[tuple[int, PreparedBatch]]:
         """Yield the lists of all rows, each batch after the number of its first row."""
@@ -278,13 +280,10 @@ class PreparedSource:
             yield first, batch
             first += batch.num_rows
 
-    def _tokens_of(self, batch: pa.RecordBatch, first: int, *, has_padding: bool = True) -> Iterator[RequestBatch]:
-        for start, prepared in prepared_batches(batch, self.ids_column):
-            if not has_padding:
-                prepared.strip()
-            samples = _core.repeated_rows(first + start, len(prepared.ids), 1)
-            errors = None if prepared.is_sound else prepared.errors
-            tokens = self._tokens(prepared)
-            if errors is not None:
-                tokens = pc.if_else(errors.is_null(), tokens, pa.scalar(None, tokens.type))
-            yield RequestBatch(samples, tokens, numbering="own", errors=errors)
+    def _request(self, first: int, prepared: PreparedBatch) -> RequestBatch:
+        """Return the tokens of rows, of which the first has a number."""
+        errors, tokens = None if prepared.is_sound else prepared.errors, self._tokens(prepared)
+        if errors is not None:
+            tokens = pc.if_else(errors.is_null(), tokens, pa.scalar(None, tokens.type))
+        samples = _core.repeated_rows(first, len(prepared.ids), 1)
+        return RequestBatch(samples, tokens, numbering="own", errors=errors)
