@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 from promptpress import export
 from promptpress_workbench.cli.process import main
-from promptpress_workbench.export.chat_tables import _chat_batches
+from promptpress_workbench.export.chat_tables import chat_batches
 from promptpress_workbench.files.write import output_file
 
 TEXTS = pa.table({"prompt": ["a", "b"]})
@@ -124,7 +124,7 @@ def test_an_answer_reads_the_same_in_every_export(tmp_path: Path) -> None:
     table = table.append_column("key", table["k"].dictionary_encode())
     for column, texts in (("price", ["1.0", "1e+20"]), ("sure", ["True", "False"]), ("key", ["x", "y"])):
         export.messages_json(table, tmp_path / "m.jsonl", answer=column)
-        (batch,) = _chat_batches(table.select(["prompt", column]), answer=column)
+        (batch,) = chat_batches(table.select(["prompt", column]), answer=column)
         for exported in (lines(tmp_path / "m.jsonl"), batch.to_pylist()):
             assert [row["messages"][-1] for row in exported] == [
                 {"role": "assistant", "content": text} for text in texts
@@ -137,7 +137,7 @@ def test_an_answer_that_is_no_text_is_refused(tmp_path: Path) -> None:
         with pytest.raises(pp.RenderError, match='column "gold": an answer is a text, and it is '):
             export.messages_json(table, tmp_path / "m.jsonl", answer="gold")
         with pytest.raises(pp.RenderError, match='column "gold": an answer is a text, and it is '):
-            _chat_batches(table, answer="gold")
+            chat_batches(table, answer="gold")
     assert os.listdir(tmp_path) == []
 
 

@@ -26,7 +26,7 @@ from promptpress_workbench.export.streams import (
 _MESSAGES = "messages"
 
 
-def _chat_batches(
+def chat_batches(
     table: StreamLike,
     *,
     answer: str | None = None,
@@ -135,7 +135,7 @@ def datasets(
         import datasets as hugging_face  # noqa: PLC0415 - slow, and seldom needed
     except ImportError as error:
         raise ImportError("this export makes a Hugging Face dataset: pip install datasets") from error
-    reader = _chat_batches(table, answer=answer, prompt=prompt, form=form, unknown=unknown)
+    reader = chat_batches(table, answer=answer, prompt=prompt, form=form, unknown=unknown)
     if path is None:
         return hugging_face.Dataset(whole_table(reader).replace_schema_metadata(None))
     folder = os.fspath(path)
@@ -200,5 +200,5 @@ def ray_rows(
     >>> export.ray_rows(pa.table({"prompt": ["1+1=?"]}), sampling_params={"max_tokens": 5}).to_pylist()
     [{'messages': [{'role': 'user', 'content': '1+1=?'}], 'sampling_params': {'max_tokens': 5}}]
     """
-    rows = _chat_batches(table, prompt=prompt, form=form, unknown=unknown)
+    rows = chat_batches(table, prompt=prompt, form=form, unknown=unknown)
     return with_sampling_params(rows, sampling_params, sampling_columns)
