@@ -7,7 +7,6 @@
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     pp.export.openai_batch(table, f"{folder}/in.jsonl", model="gpt-4o-mini").requests
 1
-
 """
 
 from promptpress_workbench.export.batch_files import (

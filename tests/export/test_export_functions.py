@@ -98,7 +98,7 @@ def test_object_lines() -> None:
 
 
 def test_load() -> None:
-    assert EXPORTS["ray"].load().__name__ == "ray_batches"
+    assert EXPORTS["ray"].load().__name__ == "ray_rows"
 
 
 def test_lists_of() -> None:

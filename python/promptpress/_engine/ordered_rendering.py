@@ -37,11 +37,7 @@ _PROBE_REQUESTS = 64
 class PrefixOrder(NamedTuple):
     """The order of samples in which requests with equal beginnings follow each other.
 
-    Args:
-        rows: The number (int64) of the sample in each place.
-        groups: The number (int64) of the group in each place; None if it wasn't asked for.
-        moves: False if the samples are in this order already.
-
+    The numbers of the samples, and of their groups if asked for; `moves` is false if they have this order already.
     """
 
     rows: pa.Array
@@ -68,10 +64,7 @@ def prefix_order(
 
 
 def ordered_batches(
-    engine: TableEngine,
-    table: pa.Table,
-    options: RenderOptions,
-    count: Callable[[int], object] = int,
+    engine: TableEngine, table: pa.Table, options: RenderOptions, count: Callable[[int], object] = int
 ) -> Iterator[pa.RecordBatch]:
     """Render a table in prefix order, into batches whose index has the numbers of the samples.
 
@@ -82,7 +75,6 @@ def ordered_batches(
         table: All samples.
         options: The columns next to the prompts, with an order and an index.
         count: Gets the number of samples of each batch that is rendered.
-
     """
     options = options.of_schema(table.schema)
     schema = engine.output_schema(table.schema, options)

@@ -49,7 +49,6 @@ class Part:
         spans: The spans of each request, where they were asked for.
         hashes: The hash of each request, where what rendered them has made it.
         more: More columns in the place of the prompts, which are None then.
-
     """
 
     start: int
@@ -102,20 +101,7 @@ class Run(ABC):
 
     @abstractmethod
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[RenderedRows | Part]:
-        """Render the next samples.
-
-        Args:
-            table: The samples.
-            first: How many samples came before.
-            single: Whether all requests have to come as one part.
-
-        Yields:
-            The requests, in order.
-
-        Raises:
-            RenderError: If a sample can't be rendered, and the run doesn't put errors into a column.
-
-        """
+        """Render the next samples, after `first` others, in several parts unless a `single` one is asked for."""
 
 
 def sample_numbers(part: RenderedRows | Part, times: int) -> pa.Array:

@@ -137,7 +137,6 @@ class TableEngine(ABC):
             options: The columns next to the prompts.
             labels: The labels of ppl; None if there are none.
             first: How many samples an earlier run has rendered.
-
         """
 
     def begin_single(self, samples: Any) -> tuple[pa.Table, Run] | None:  # noqa: ARG002 - most need a table
@@ -224,6 +223,10 @@ class TableEngine(ABC):
         message = "an answer is an assistant's message, and there is no chat template; chat_template= gives one"
         raise template_error("unsupported_mode", "answer", message)
 
+    def prompts_of_pairs(self, rows: pa.Table) -> list[str | None] | None:  # noqa: ARG002 - others have none
+        """Return the texts before completions, as far as an assistant speaks in them; None if there are none."""
+        return None
+
     def conversations(self, rows: pa.Table) -> list[list[dict[str, Any]] | None] | None:  # noqa: ARG002 - most have none
         """Return the conversation of each row, as a chat template sees it; None if rows have none."""
         return None
@@ -309,7 +312,6 @@ class TableEngine(ABC):
             options: The columns next to the prompts.
             labels: The labels of ppl, for who knows them of all samples. None: those of the configuration.
             first: How many samples an earlier run has rendered.
-
         """
         if labels is None:
             self.check_stream()

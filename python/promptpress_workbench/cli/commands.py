@@ -134,11 +134,7 @@ The ids are those of the library tokenizers with the same tokenizer.json. CONFIG
 render; --template, --jinja or --chat-template can take its place. --mask adds assistant_masks, true for the tokens that
 are trained.
 """,
-    {
-        **_QUIET,
-        **_help(out="tokens: .parquet, .arrow, .jsonl"),
-        "tokenizer": {"required": True},
-    },
+    {**_QUIET, **_help(out="tokens: .parquet, .arrow, .jsonl"), "tokenizer": {"required": True}},
     epilog=_RENDER_EXIT_CODES,
 )
 
@@ -233,11 +229,7 @@ elsewhere. With --html FILE no page is opened; instead, some prompts are written
             model_abbr="the model to show first, if a file contains several",
         ),
         "config": {"nargs": "*", "help": "prompt configurations, or one file of prompts"},
-        "model": {
-            "nargs": "+",
-            "action": "extend",
-            "help": "model configurations; two models are shown side by side",
-        },
+        "model": {"nargs": "+", "action": "extend", "help": "model configurations; two models are shown side by side"},
     },
     epilog="""\
 exit codes: 0 done (Ctrl-C too), 1 unexpected, 2 command line, 3 configuration, 4 data, 5 output, 143 terminated.
@@ -256,10 +248,7 @@ _STATS = Command(
     ("data", "examples", "where", "limit", "template", "jinja", "chat_template", "tokenizer", "prices", "json"),
     (*_SOURCES, *_RULES, *_ROWS, "prices", "expected_output", "json", *_BULK),
     f"{_ALSO_PROMPTS} No prompts are written. Unprintable characters of the data are escaped.",
-    {
-        **_QUIET,
-        **_COUNTS,
-    },
+    {**_QUIET, **_COUNTS},
 )
 
 _AUDIT = Command(
@@ -300,7 +289,7 @@ exit codes: 0 no finding as serious as --fail-on, 1 such a finding or an unexpec
 """,
 )
 
-_INDENT = 21
+_INDENT = 25
 _FORMS = "\n".join(
     fill(export.help, 96, initial_indent=f"  {name}".ljust(_INDENT), subsequent_indent=" " * _INDENT)
     for name, export in EXPORTS.items()
@@ -313,8 +302,10 @@ def _of_forms(name: str) -> str:
     forms = [form for form, export in EXPORTS.items() if name in export.options]
     for ending in ("-batch", "-tokens"):
         family = [form for form in EXPORTS if form.endswith(ending)]
-        if set(family) <= set(forms):
-            forms = [form for form in forms if form not in family] + [f"*{ending}"]
+        others = [form for form in family if form not in forms]
+        if len(others) < min(len(family) - 2, 2):
+            forms = [form for form in forms if form not in family]
+            forms.append(f"*{ending}" + "".join(f" but {form}" for form in others))
     return f"{OPTIONS[name]['help']} ({', '.join(forms)})"
 
 

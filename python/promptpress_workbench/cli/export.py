@@ -28,6 +28,7 @@ from promptpress_workbench.cli.jinja_sources import argument_columns
 from promptpress_workbench.cli.lm_eval_tasks import is_task, refuse_lm_eval
 from promptpress_workbench.cli.options import first_given, option_name
 from promptpress_workbench.cli.output import keep_columns, refuse_clash, refuse_overwriting, write_prompts
+from promptpress_workbench.cli.preferences import export_preferences
 from promptpress_workbench.cli.prompt_sources import (
     TAKES_MESSAGES,
     holds_messages,
@@ -80,9 +81,15 @@ _NAMED_BY_ERRORS = (
 
 
 def export(settings: Settings, arguments: Namespace) -> ExitCode:
-    """Render the samples and write the requests."""
+    """Write the samples' requests, or the token ids of preferences."""
     _check(settings, arguments)
     refuse_overwriting(settings)
+    write = export_preferences if EXPORTS[arguments.kind].writes == "preferences" else _rendered_and_written
+    return write(settings, arguments)
+
+
+def _rendered_and_written(settings: Settings, arguments: Namespace) -> ExitCode:
+    """Render the samples and write the requests."""
     start = time.perf_counter()
     with held_warnings(settings) as held:
         texts, samples, arguments = _source(settings, arguments)
@@ -479,7 +486,7 @@ def _write(
             raise UsageError(f"--out {path}: rows for Ray Data are .parquet or .arrow")
         if out.format == "csv":
             raise UsageError(f"--out {path}: token ids are lists, which .parquet, .arrow and .jsonl files hold")
-        rows = function(reader, **options)
+        rows = getattr(function, "batches", function)(reader, **options)
         return f"{counted(write_prompts(path, out, rows.schema, rows, None).rows, 'row')} in {path}"
     if export.writes == "conversations":
         options["keep"] = kept

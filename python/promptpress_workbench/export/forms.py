@@ -33,7 +33,7 @@ class Export(NamedTuple):
     """
 
     function: str
-    writes: Literal["requests", "conversations", "folder", "table", "tokens"]
+    writes: Literal["requests", "conversations", "folder", "table", "tokens", "preferences"]
     options: tuple[str, ...]
     content: str
     readers: str
@@ -153,42 +153,49 @@ EXPORTS = {
         "Hugging Face",
     ),
     "ray": Export(
-        "chat_tables.ray_batches",
+        "chat_tables.ray_rows",
         "table",
         _SAMPLING,
         "Parquet or Arrow with `messages` and `sampling_params`",
         "a processor of `ray.data.llm`",
     ),
     "vllm-tokens": Export(
-        "token_tables.vllm_tokens_batches",
+        "token_tables.vllm_tokens",
         "tokens",
         _IDS,
         '`{"prompt_token_ids": [...]}` a row',
         "`LLM(...).generate` of vLLM",
     ),
     "sglang-tokens": Export(
-        "token_tables.sglang_tokens_batches",
+        "token_tables.sglang_tokens",
         "tokens",
         (*_IDS, *_SAMPLING),
         '`{"input_ids": [...], "sampling_params": {...}}` a row',
         "SGLang's `/generate` and `Engine.generate`",
     ),
     "ray-tokens": Export(
-        "token_tables.ray_tokens_batches",
+        "token_tables.ray_tokens",
         "tokens",
         (*_IDS, *_SAMPLING),
         "rows with `tokenized_prompt` and `sampling_params`",
         "a processor of `ray.data.llm` without the stages of chat templates and tokenizers",
     ),
     "trl-tokens": Export(
-        "token_tables.trl_tokens_batches",
+        "token_tables.trl_tokens",
         "tokens",
         (*_IDS, *_MASKS, "mask_column"),
         "`input_ids`, `labels` and `assistant_masks` a row",
         "TRL's `SFTTrainer`",
     ),
+    "trl-preference-tokens": Export(
+        "preference_tokens.preference_batches",
+        "preferences",
+        ("chosen", "rejected"),
+        "`prompt_ids`, `chosen_ids` and `rejected_ids` a row, of answers in columns, by a chat template",
+        "TRL's `DPOTrainer`",
+    ),
     "axolotl-tokens": Export(
-        "token_tables.axolotl_tokens_batches",
+        "token_tables.axolotl_tokens",
         "tokens",
         (*_IDS, *_MASKS),
         "`input_ids`, `attention_mask` and `labels` a row",

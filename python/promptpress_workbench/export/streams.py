@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from functools import wraps
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 from promptpress.engine import SHARED, RenderedLines, as_reader, misspelt_columns, refusal, warn_of_no_rows
@@ -30,6 +31,7 @@ def refuse_misspelt_columns(schema: pa.Schema, unknown: Unknown) -> None:
 
 
 Path = str | os.PathLike[str]
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -198,6 +200,19 @@ def whole_table(reader: pa.RecordBatchReader) -> pa.Table:
     rows = reader.read_all()
     warn_of_no_rows(rows.num_rows)
     return rows
+
+
+def read_whole(make: _Function) -> _Function:
+    """Let a function that makes a stream give a table; its `batches` still makes the stream."""
+
+    @wraps(make)
+    def whole(*arguments: Any, **options: Any) -> pa.Table:
+        return whole_table(make(*arguments, **options))
+
+    whole.__dict__["batches"] = make
+    table: Any = whole
+    typed: _Function = table
+    return typed
 
 
 def with_sampling_params(

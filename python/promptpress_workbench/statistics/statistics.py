@@ -50,7 +50,6 @@ class LengthSummary:
         >>> lengths = pp.stats(pa.table({"prompt": ["a", "bb", "é"]})).bytes
         >>> lengths.sum, lengths.max, lengths.percentiles[50]
         (5, 2, 2)
-
     """
 
     sum: int
@@ -69,7 +68,6 @@ class LengthSummary:
         >>> import pyarrow as pa, promptpress as pp
         >>> pp.stats(pa.table({"prompt": ["a"]})).bytes.to_dict()["histogram"]
         [{'start': 1, 'end': 2, 'requests': 1}]
-
         """
         numbers = {name: getattr(self, name) for name in ("sum", "mean", "min", "max")}
         percentiles = {str(percent): length for percent, length in self.percentiles.items()}
@@ -111,7 +109,6 @@ class Statistics:
         (3, 8, 1)
         >>> statistics.by_column.to_pylist()
         [{'column': 'q', 'bytes': 15, 'share': 0.625}, {'column': None, 'bytes': 9, 'share': 0.375}]
-
     """
 
     requests: int
@@ -139,7 +136,6 @@ class Statistics:
         >>> import pyarrow as pa, promptpress as pp
         >>> pp.stats(pa.table({"prompt": ["a", "a"]})).to_dict()["repeated"]
         1
-
         """
         return {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__}
 
