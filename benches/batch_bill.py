@@ -87,7 +87,7 @@ def simulated(talks: list[Any], tokens: Any, name: str, order: list[int]) -> tup
                     marked[tuple(key[:count])], longer = size, requests
             assert len(marked) <= service.most
         else:
-            sequence = [(place, token) for place, (_, text) in enumerate(key) for token in tokens(text)]
+            sequence = [(number, token) for number, (_, text) in enumerate(key) for token in tokens(text)]
             roles = tuple(role for role, _ in key)
             for size in range(service.minimum, len(sequence) + 1, service.step):
                 marked[roles[: sequence[size - 1][0] + 1], tuple(sequence[:size])] = size

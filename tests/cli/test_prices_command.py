@@ -59,7 +59,7 @@ def test_expected_output_is_a_number_or_a_column_of_numbers(capsys: pytest.Captu
     assert bill(capsys, *SHORT)["models"][0]["output_cost"] is None
 
 
-def test_a_file_of_prompts_has_a_bill_in_its_own_order(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_prompts_has_a_bill_in_file_order(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["render", *SHORT, "--data", "data.jsonl", "--out", "p.parquet", "--quiet"]) == 0
     assert main(["stats", "p.parquet", "--prices", "prices.yaml", "--json", "--quiet"]) == 0
     model = json.loads(capsys.readouterr().out)["bill"]["models"][0]
@@ -80,11 +80,52 @@ def test_the_page_and_an_export_say_the_same(capsys: pytest.CaptureFixture[str])
     export = ["export", "openai-batch", *SHORT, "--data", "data.jsonl", "--out", "in.jsonl", "--model-name", "marked"]
     costs = ["--prices", "prices.yaml", "--expected-output", "9", "--order", "prefix"]
     assert main([*export, *costs, "--cache-control", "auto"]) == 0
-    said = capsys.readouterr().err
-    assert "marked: 360 tokens, estimated as 4 bytes each (216 cached, 24 written), 270 of answers" in said
-    assert "cache: the shared beginnings of 30 of 30 requests are marked" in said
-    # Each question is shared by no other request.
-    assert "promptpress: cache" not in capsys.readouterr().err
+    text = capsys.readouterr().err
+    assert "marked: 360 tokens, estimated as 4 bytes each (216 cached, 24 written), 270 of answers" in text
+    assert "cache: the shared beginnings of 30 of 30 requests are marked" in text
+
+
+@pytest.mark.parametrize(
+    ("form", "key", "mark"),
+    [
+        ("openai-batch", "messages", {"prompt_cache_breakpoint": {"mode": "explicit"}}),
+        ("openai-responses", "input", {"prompt_cache_breakpoint": {"mode": "explicit"}}),
+        ("anthropic-batch", "system", {"cache_control": {"type": "ephemeral"}}),
+    ],
+)
+def test_the_system_text_that_requests_share_is_marked_in_each_form(form: str, key: str, mark: dict[str, Any]) -> None:
+    export = ["export", form, *SHORT, "--data", "data.jsonl", "--out", "in.jsonl", "--model-name", "marked", "--quiet"]
+    more = ["--params", '{"max_tokens": 9}'] if form == "anthropic-batch" else []
+    assert main([*export, *more, "--prices", "prices.yaml", "--order", "prefix", "--cache-control", "auto"]) == 0
+    lines = [json.loads(line) for line in Path("in.jsonl").read_text().splitlines()]
+    assert len(lines) == ROWS
+    for line in lines:
+        body = line.get("body") or line["params"]
+        content = body["system"] if key == "system" else body[key][0]["content"]
+        (part,) = content
+        assert part == {"type": part["type"], "text": part["text"], **mark}
+        assert part["text"].endswith("a long system prompt")
+        assert str(body["messages" if key == "system" else key][-1]).count("question") == 1
+        assert (body.get("prompt_cache_options") == {"mode": "explicit"}) == form.startswith("openai")
+
+
+def test_a_price_without_marks_leaves_keys_alone() -> None:
+    export = [
+        "export",
+        "openai-batch",
+        *SHORT,
+        "--data",
+        "data.jsonl",
+        "--out",
+        "in.jsonl",
+        "--model-name",
+        "automatic",
+    ]
+    assert main([*export, "--prices", "prices.yaml", "--order", "prefix", "--cache-control", "auto", "--quiet"]) == 0
+    bodies = [json.loads(line)["body"] for line in Path("in.jsonl").read_text().splitlines()]
+    assert {type(message["content"]) for body in bodies for message in body["messages"]} == {str}
+    assert len({body["prompt_cache_key"] for body in bodies}) == 3
+    assert not any("prompt_cache_options" in body for body in bodies)
 
 
 @pytest.mark.parametrize(
