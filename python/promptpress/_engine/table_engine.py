@@ -297,7 +297,14 @@ class TableEngine(ABC):
         run = self.begin(options, self.labels_of_table(table)) if single is None else single[1]
         rendered = rendered_table(run, table, schema, options)
         self.ended(run, is_batch=is_batch)
-        return with_requests_hash(rendered, int(options.has_error_column)) if options.hashes else rendered
+        return self.hashed(rendered, options)
+
+    def hashed(self, rendered: pa.Table, options: RenderOptions) -> pa.Table:
+        """Return a rendered table with the hash of its requests in its metadata, if hashes are asked for."""
+        if not options.hashes:
+            return rendered
+        columns_after = len(options.fields()) + int(options.spans is not False) + len(self.shot_fields)
+        return with_requests_hash(rendered, rendered.num_columns - 1 - columns_after, is_json=self.writes_json)
 
     def stream(
         self, batches: StreamLike, options: RenderOptions, *, labels: list[Any] | None = None, first: int = 0

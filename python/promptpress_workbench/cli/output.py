@@ -13,7 +13,7 @@ from typing import Any
 import promptpress
 import pyarrow as pa
 from promptpress import ConfigError
-from promptpress.engine import FINGERPRINT, HASH, VERSION, RenderedLines, RequestsHash, engine_of
+from promptpress.engine import FINGERPRINT, VERSION, RenderedLines, RequestsHash, engine_of, hash_metadata
 from promptpress.engine import core as _core
 from promptpress.engine.errors import UsageError, close_names
 from promptpress.engine.tables import lazy_compute as pc
@@ -113,8 +113,8 @@ class Stamp:
     ) -> None:
         self._is_text = OUT_FORMATS[kind].is_text
         has_total = engine_of(renderer).token_counts is None and (hashes or takes_metadata_at_end(kind))
-        self._total = RequestsHash() if has_total else None
         self._is_json = engine_of(renderer).writes_json
+        self._total = RequestsHash(self._is_json) if has_total else None
         self._adds_column = hashes
         self.fingerprint = engine_of(renderer).fingerprint()
         self.prompts = (-2 if hashes else -1) - columns_after
@@ -138,9 +138,9 @@ class Stamp:
                 continue
             columns = batch.columns
             if self._total is not None:
-                hashes = _core.request_hashes(columns[self._index - 1], self._is_json)
-                self._total.update(hashes)
+                self._total.update(columns[self._index - 1])
                 if self._adds_column:
+                    hashes = _core.request_hashes(columns[self._index - 1], self._is_json)
                     columns.insert(self._index, _digits(hashes) if self._is_text else hashes)
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
@@ -151,7 +151,7 @@ class Stamp:
 
     def at_end(self) -> Mapping[str, str]:
         """Return the metadata that depends on all requests, for the end of the file."""
-        return {} if self.hash is None else {HASH: self.hash}
+        return {} if self._total is None else hash_metadata(self._total)
 
 
 def _digits(hashes: pa.Array) -> pa.Array:
