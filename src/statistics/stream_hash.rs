@@ -17,7 +17,7 @@ const MESSAGES: u64 = 1 << 63;
 #[derive(Default)]
 pub struct StreamHash {
     hasher: blake3::Hasher,
-    /// The end of the stream so far, less than a block unless requests are being added.
+    /// The end of the stream so far, less than a block.
     waiting: Vec<u8>,
 }
 
@@ -38,13 +38,25 @@ impl StreamHash {
     }
 
     fn add(&mut self, head: u64, content: &[u8]) {
-        self.waiting.extend_from_slice(&head.to_le_bytes());
-        self.waiting.extend_from_slice(content);
-        if self.waiting.len() >= BLOCK_BYTES {
-            let whole = self.waiting.len() / BLOCK_BYTES * BLOCK_BYTES;
-            self.hasher.update(&self.waiting[..whole]);
-            self.waiting.drain(..whole);
+        self.gather(&head.to_le_bytes());
+        self.gather(content);
+    }
+
+    /// Hash the whole blocks that there are with more bytes, and keep the rest; long contents aren't copied.
+    fn gather(&mut self, mut bytes: &[u8]) {
+        let missing = BLOCK_BYTES - self.waiting.len();
+        if bytes.len() < missing {
+            return self.waiting.extend_from_slice(bytes);
         }
+        if !self.waiting.is_empty() {
+            self.waiting.extend_from_slice(&bytes[..missing]);
+            self.hasher.update(&self.waiting);
+            self.waiting.clear();
+            bytes = &bytes[missing..];
+        }
+        let (whole, rest) = bytes.split_at(bytes.len() / BLOCK_BYTES * BLOCK_BYTES);
+        self.hasher.update(whole);
+        self.waiting.extend_from_slice(rest);
     }
 
     /// Return the hexadecimal digits of the hash of all requests so far.

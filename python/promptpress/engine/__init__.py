@@ -24,6 +24,7 @@ from promptpress._config.request_hash import (
     hash_metadata,
 )
 from promptpress._core import RequestsHash
+from promptpress._engine.batch_cuts import BatchCuts
 from promptpress._engine.column_engine import PromptColumn
 from promptpress._engine.configured_engine import ConfiguredEngine, ConfiguredRenderer, silent
 from promptpress._engine.configured_run import ExampleChoices
@@ -46,6 +47,7 @@ __all__ = [
     "RULES",
     "SHARED",
     "VERSION",
+    "BatchCuts",
     "ConfiguredEngine",
     "ConfiguredRenderer",
     "ExampleChoices",

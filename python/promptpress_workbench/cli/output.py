@@ -17,6 +17,7 @@ from promptpress.engine import FINGERPRINT, VERSION, RenderedLines, RequestsHash
 from promptpress.engine import core as _core
 from promptpress.engine.errors import UsageError, close_names
 from promptpress.engine.tables import lazy_compute as pc
+from promptpress.engine.tables import text_bytes
 
 from promptpress_workbench.cli.run_counts import AnyRenderer, Done
 from promptpress_workbench.cli.settings import Settings
@@ -230,20 +231,3 @@ def _compact(value: Any) -> Any:
         kept = {key: _compact(item) for key, item in value.items() if item is not None}
         return kept["prompt"] if set(kept) == {"prompt"} and len(value) > 1 else kept
     return [_compact(item) for item in value] if isinstance(value, list) else value
-
-
-def text_bytes(column: pa.Array) -> int:
-    """Count the bytes of text in a column, also in lists and structs."""
-    kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        if column.null_count == 0 and len(column):
-            offsets = memoryview(column.buffers()[1]).cast("q" if pa.types.is_large_string(kind) else "i")
-            return int(offsets[column.offset + len(column)] - offsets[column.offset])
-        return pc.sum(pc.binary_length(column)).as_py() or 0
-    if pa.types.is_string_view(kind):
-        return text_bytes(column.cast(pa.large_string()))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return text_bytes(column.flatten())
-    if pa.types.is_struct(kind):
-        return sum(text_bytes(column.field(i)) for i in range(kind.num_fields))
-    return 0
