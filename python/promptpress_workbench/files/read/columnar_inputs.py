@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 from promptpress import DataError
+from promptpress.engine.configs import is_remote
 from promptpress.engine.errors import Choice, reason
 from promptpress.engine.tables import bytes_of
 
@@ -21,6 +22,9 @@ BATCH_ROWS = 1 << 16
 
 _BATCH_BYTES = 32 << 20
 """The rows of a batch of Parquet are fewer, by powers of two, if they would be larger than this."""
+
+_READ_BYTES = 1 << 20
+"""So much of each column is read from disk at a time: by itself pyarrow would hold the whole file, compressed."""
 
 _PROBE_ROWS = 1 << 10
 """The rows that are read to see how large they are: their texts may be stored once for many."""
@@ -54,7 +58,10 @@ class ParquetInput:
         self._hint = "--skip-corrupt leaves it out" if skip_corrupt is not None else ""
         # If the file is replaced meanwhile, the old one is still read, because it stays open.
         self._opened = _open_file(source)
-        self.file = source.stack.enter_context(pq.ParquetFile(self._opened, page_checksum_verification=True))
+        self._reading: dict[str, Any] = {"page_checksum_verification": True}
+        if not is_remote(source.path):
+            self._reading |= {"pre_buffer": False, "buffer_size": _READ_BYTES}
+        self.file = source.stack.enter_context(pq.ParquetFile(self._opened, **self._reading))
         self.schema: pa.Schema = self.file.schema_arrow
         metadata = self.file.metadata
         self._counts = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
@@ -109,10 +116,7 @@ class ParquetInput:
         file = self.file
         if dictionaries:
             file = pq.ParquetFile(
-                self._opened,
-                metadata=file.metadata,
-                read_dictionary=sorted(dictionaries),
-                page_checksum_verification=True,
+                self._opened, metadata=file.metadata, read_dictionary=sorted(dictionaries), **self._reading
             )
         try:
             for batch in file.iter_batches(self._batch_size, row_groups=self._groups[starts.index(first) :]):
