@@ -23,7 +23,7 @@ pytestmark = [UNWARNED, pytest.mark.usefixtures("here")]
 __all__ = ["folder", "here", "name"]
 
 
-def said(path: str, key: str = "hash") -> str:
+def metadata_of(path: str, key: str = "hash") -> str:
     return (pq.read_metadata(path).metadata or {})[f"promptpress.{key}".encode()].decode()
 
 
@@ -54,8 +54,8 @@ def test_the_hash_is_the_same_whatever_wrote_the_file(seed: int, name: str, monk
     prompts = pp.Renderer("Q: {q}\nA: {a}", reader={"input_columns": ["q"], "output_column": "a"}).render(samples())
     stream = (text.encode() for text in prompts["prompt"].to_pylist())
     expected = blake3.blake3(b"".join(len(text).to_bytes(8, "little") + text for text in stream)).hexdigest()
-    assert said(out) == expected
-    assert said(out, "hash_format") == "2"
+    assert metadata_of(out) == expected
+    assert metadata_of(out, "hash_format") == "2"
     assert main(["verify", out]) == 0
 
 
@@ -81,10 +81,10 @@ def write_with(path: str, table: pa.Table, **about: str) -> str:
     return path
 
 
-def test_what_is_said_of_a_file(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_verdict_on_a_file(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     out, other = f"{name}.parquet", f"{name}-other.parquet"
     assert render(*PLAIN, "--out", out) == 0
-    table, digits = pq.read_table(out), said(out)
+    table, digits = pq.read_table(out), metadata_of(out)
     assert main(["verify", out]) == 0
     assert capsys.readouterr().out == f"equal: 3,000 prompts with the hash {digits}\n"
     swapped = table.take([1, 0, *range(2, 3000)])

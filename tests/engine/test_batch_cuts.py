@@ -71,7 +71,7 @@ def test_the_row_of_an_error_counts_over_all_slices() -> None:
     assert raised.value.row == ROWS - 1
 
 
-def test_batches_are_whole_where_they_are_small_or_rows_are_asked_for() -> None:
+def test_batches_are_whole_where_they_are_small_or_have_a_number_of_rows() -> None:
     table = pa.table({"q": ["x" * 100] * ROWS})
     assert [batch.num_rows for batch in stream(table, "{q}", 1000, BatchCuts(None))] == [1000] * 3
     assert [batch.num_rows for batch in stream(table, "{q}", 1000, None)] == [1000] * 3

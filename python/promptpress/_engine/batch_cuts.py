@@ -10,8 +10,9 @@ import pyarrow as pa
 from promptpress._arrow.columns import bytes_of, text_bytes
 from promptpress._arrow.json_columns import holds
 
-OUTPUT_BYTES = 32 << 20
-"""About so much is rendered at a time."""
+OUTPUT_BYTES = 16 << 20
+"""About so much is rendered at a time, at most half as much again: allocators use blocks below 32 MB again and again,
+and get larger ones from the system each time, page by page."""
 
 FIRST_ROWS = 1 << 12
 """Rows that are rendered first, by whose requests the number of the next ones is chosen, ..."""
@@ -97,7 +98,7 @@ class BatchCuts:
 
     @property
     def state(self) -> dict[str, Any]:
-        """What a later run needs in order to cut as this one does, as JSON has it."""
+        """The numbers that a later run needs in order to cut as this one does, as JSON has them."""
         return {"rows": self.rows, "growth": self._growth}
 
     def restore(self, state: Mapping[str, Any]) -> None:

@@ -20,9 +20,6 @@ from promptpress._engine.options import RenderOptions
 from promptpress._errors.errors import RowErrors, render_error
 from promptpress._errors.left_out import LeftOut
 
-_BLOCK_BYTES = 16 << 20
-"""About so much is rendered into lines at a time: the memory of lines that were written is used again while near."""
-
 _RISKED = 1 / 4
 """So many of the rows in a row that were lines are rendered as lines at a time: one among them for which copying isn't
 enough undoes all that are rendered with it."""
@@ -311,7 +308,7 @@ class _Blocks:
     """The number of rows that are rendered at a time: as many as stay in cache, fewer if many may be rendered again."""
 
     def __init__(self) -> None:
-        self.cuts = BatchCuts(_BLOCK_BYTES)
+        self.cuts = BatchCuts()
         self._are_lines = True
         self._in_a_row = 0
 

@@ -55,8 +55,8 @@ def hash_verdict(settings: Settings) -> Verdict:
         about = {**samples.metadata}
         for _, file in files:
             about |= file.metadata.metadata or {}
-        said, number, version = (about.get(key.encode(), b"").decode() for key in (HASH, FORMAT, VERSION))
-        if not said:
+        expected, number, version = (about.get(key.encode(), b"").decode() for key in (HASH, FORMAT, VERSION))
+        if not expected:
             raise UsageError(
                 f"{path}: says no hash of its prompts; Parquet that `promptpress render` writes has it"
                 " (from pyarrow 18 on)"
@@ -68,15 +68,15 @@ def hash_verdict(settings: Settings) -> Verdict:
             )
         column = prompt_column_of(settings, samples.schema)
         prompts = counted(samples.num_rows or 0, "prompt")
-        found = ""
+        computed = ""
         # A text may be that of messages as JSON, which the file doesn't say.
         for is_json in (False, True) if is_text(samples.schema.field(column).type) else (False,):
-            found = _FORMATS[number]((batch.column(column) for batch in samples.reader()), is_json)
-            if found == said:
+            computed = _FORMATS[number]((batch.column(column) for batch in samples.reader()), is_json)
+            if computed == expected:
                 old = "" if number else "; it is in the format of an older version, and rendering anew gives another"
-                return Verdict(ExitCode.OK, f"{prompts} with the hash {said}{old}")
+                return Verdict(ExitCode.OK, f"{prompts} with the hash {expected}{old}")
     return Verdict(
         ExitCode.DIFFERENT,
         f"in {prompts}: they aren't those that were written, or stand in another order",
-        (f"  the file says  {said}", f"  its prompts    {found}"),
+        (f"  the file says  {expected}", f"  its prompts    {computed}"),
     )

@@ -20,7 +20,7 @@ from promptpress_workbench.files.read.sources import Source
 BATCH_ROWS = 1 << 16
 """The most rows of a batch, unless another number is asked for."""
 
-_BATCH_BYTES = 32 << 20
+_BATCH_BYTES = 16 << 20
 """The rows of a batch of Parquet are fewer, by powers of two, if they would be larger than this."""
 
 _READ_BYTES = 1 << 20
