@@ -66,7 +66,7 @@ class BatchCuts:
             return bytes_of(batch.slice(0, rows)) - shared
 
         slices = max(1, (batch.num_rows + self.rows // 2) // self.rows)
-        rows = -(-batch.num_rows // slices)
+        rows: int = -(-batch.num_rows // slices)
         most = _SPREAD * self._target / self._growth
         if (size := read(rows)) > most:
             fewest = 1
