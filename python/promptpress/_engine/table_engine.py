@@ -90,6 +90,11 @@ class TableEngine(ABC):
         return False
 
     @property
+    def bounds_batches(self) -> bool:
+        """True if the bytes of a batch have a limit, which is that of batches as they are given."""
+        return False
+
+    @property
     def sources(self) -> list[str]:
         """The texts of the templates that write the requests, but those of a configuration."""
         return []
@@ -334,6 +339,7 @@ class TableEngine(ABC):
         schema = self.output_schema(reader.schema, options)
         self.warn(schema, reader.schema, None)
         run = self.begin(options, labels, first)
+        cuts = BatchCuts(None) if self.text_engine.bounds_batches else cuts
         rendered = rendered_batches(run, reader, schema, options, first=first, cuts=cuts)
         return pa.RecordBatchReader.from_batches(schema, self._to_end(run, rendered))
 

@@ -111,7 +111,7 @@ def has_only_prompts(renderer: AnyRenderer, schema: pa.Schema) -> TypeGuard[prom
     if len(schema) != 1 or not isinstance(renderer, promptpress.Renderer):
         return False
     engine = engine_of(renderer)
-    return engine.chat is None and "batch_bytes" not in (engine.settings.get("limits") or {})
+    return engine.chat is None and not engine.bounds_batches
 
 
 def rendered_as_lines(
