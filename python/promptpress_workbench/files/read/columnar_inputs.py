@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterator
 from errno import EIO
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -66,7 +67,7 @@ class ParquetInput:
         metadata = self.file.metadata
         self._counts = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
         self._groups = list(range(len(self._counts)))
-        self._batch_size = self._fitting_rows() if batch_size is None else batch_size
+        self._given_batch_size = batch_size
         self.skipped: list[RowGroup] = []
         """The row groups that are left out."""
         if skip_corrupt:
@@ -74,8 +75,11 @@ class ParquetInput:
             self._groups = sorted({*self._groups} - {damage.number for damage in self.skipped})
         self.num_rows: int | None = sum(self._counts[n] for n in self._groups)
 
-    def _fitting_rows(self) -> int:
-        """Return the rows of a batch, by the sizes that the file says and by its first rows."""
+    @cached_property
+    def _batch_size(self) -> int:
+        """The rows of a batch: as given, or by the sizes that the file says and by its first rows."""
+        if self._given_batch_size is not None:
+            return self._given_batch_size
         groups = [self.file.metadata.row_group(n) for n in self._groups if self._counts[n]]
         size = max((group.total_byte_size / group.num_rows for group in groups), default=0.0)
         with contextlib.suppress(pa.ArrowException, OSError, StopIteration):  # reading the rows says what is wrong
