@@ -30,6 +30,7 @@ __all__ = [
     "PromptTree",
     "RenderError",
     "RenderedRows",
+    "RequestsHash",
     "RowSource",
     "SeenIds",
     "Setting",
@@ -366,6 +367,18 @@ class Duplicates:
     def __new__(cls) -> Duplicates: ...
     def add(self, first: int, hashes: pa.Array) -> None: ...
     def summary(self, groups: int, rows: int) -> tuple[int, int, list[tuple[int, list[int]]]]: ...
+
+@final
+class RequestsHash:
+    """BLAKE3 of requests as one stream, each with 8 bytes of its length before it, whatever they are cut into.
+
+    Two runs that have it sent the same requests, in one order. Labels, turns and kept columns say what is made of an
+    answer, not what the model reads, and don't count.
+    """
+
+    def __new__(cls, json: bool = False) -> RequestsHash: ...
+    def update(self, requests: pa.Array) -> None: ...
+    def hexdigest(self) -> str: ...
 
 @final
 class RowSource:

@@ -81,6 +81,7 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<notes::PyNote>()?;
     module.add_class::<statistics::Lengths>()?;
     module.add_class::<statistics::Duplicates>()?;
+    module.add_class::<statistics::RequestsHash>()?;
     module.add_class::<jinja::JinjaProgram>()?;
     module.add_class::<json_lines::PyLineLayout>()?;
     module.add_class::<json_lines::PySeenIds>()?;

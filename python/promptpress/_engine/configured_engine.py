@@ -178,6 +178,10 @@ class ConfiguredEngine(TableEngine):
         return list(dict.fromkeys([*self.configuration.required_columns(), *of_chat]))
 
     @property
+    def bounds_batches(self) -> bool:
+        return "batch_bytes" in (self.settings.get("limits") or {})
+
+    @property
     def writes_json(self) -> bool:
         return self.configuration.writes_json
 

@@ -16,7 +16,6 @@ import promptpress._core as _core
 from promptpress._arrow.as_table import as_table
 from promptpress._arrow.core_tables import core_schema, for_core
 from promptpress._arrow.take import rows_in_order
-from promptpress._config.request_hash import with_requests_hash
 from promptpress._core import RenderError, TemplateError
 from promptpress._engine.options import SHARED, RenderOptions
 from promptpress._engine.rendering import rendered_batches
@@ -131,7 +130,7 @@ def render_table(engine: TableEngine, samples: TableLike, options: RenderOptions
     table = as_table(samples, engine.value_reading)
     schema = engine.output_schema(table.schema, options.of_schema(table.schema))
     rendered = pa.Table.from_batches(ordered_batches(engine, table, options), schema)
-    return with_requests_hash(rendered, int(options.has_error_column)) if options.hashes else rendered
+    return engine.hashed(rendered, options)
 
 
 def leading_columns(engine: TableEngine, table: pa.Table, labels: list[Any] | None) -> list[str]:

@@ -262,7 +262,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
             hashes: Whether to say a hash of each request: the first 16 bytes of BLAKE3 of a text's UTF-8; of messages
                 of one way to write them down, so that string layouts and JSON make no difference. It is the same on
                 every machine. The schema's metadata have `promptpress.fingerprint` then, and `promptpress.hash`: the
-                SHA-256 of these hashes, one after the other.
+                BLAKE3 of all requests as one stream, each with its length before it.
             spans: Whether to say where each byte comes from: spans without gaps of a text's UTF-8 bytes, or of each
                 message's, with the `source` that `explain` has; `"detailed"`: with `column`, `example` and `role` too.
             errors: What becomes of a sample that can't be rendered: `"raise"` makes it the call's error; `"column"`

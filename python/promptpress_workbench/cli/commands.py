@@ -392,7 +392,7 @@ _VERIFY = Command(
     "promptpress verify gsm8k_gen.py --limit 100",
     ("data", "examples", "limit", "shots", *MODEL_OPTIONS, "dialect", "backend"),
     (
-        *("config", "data", "examples", "limit", "shots", *MODEL_OPTIONS, "dialect", "backend"),
+        *("config", "data", "examples", "limit", "shots", *MODEL_OPTIONS, "dialect", "backend", "column"),
         *(*FORMAT_OPTIONS, "quiet", "traceback"),
     ),
     """\
@@ -403,6 +403,8 @@ everything from its retriever to its model's parser. No model is loaded.
 CONFIG may also be a YAML task of lm-evaluation-harness, whose requests are compared; or samples_TASK_DATE.jsonl of a
 finished run, next to its results_DATE.json. Then the requests that were sent are compared with promptpress's requests
 for the same documents. If the run used examples, --examples are the rows that they were drawn from.
+
+CONFIG may also be a file of prompts that `render` wrote: its prompts are compared with the hash that it says.
 """,
     {
         **_help(
@@ -412,7 +414,7 @@ for the same documents. If the run used examples, --examples are the rows that t
             dataset=f"{OPTIONS['dataset']['help']}; all compares each one",
             model_abbr=f"{OPTIONS['model_abbr']['help']}; all compares each one",
         ),
-        "config": {"nargs": None, "help": "a harness's dataset configuration, or a task or run of lm-eval"},
+        "config": {"nargs": None, "help": "a harness's dataset configuration, a task or run of lm-eval, or prompts"},
         "dialect": {
             "choices": ("opencompass", "aisbench"),
             "metavar": "opencompass|aisbench",

@@ -78,7 +78,7 @@ GROUPS: dict[str, dict[str, Keywords]] = {
         "encoding": _value("NAME", "the encoding of text files: gbk, cp1252, utf-16 (utf-8)", values.encoding),
         "records": _value("KEY", "the key of a .json file that holds the array of rows"),
         "skip_corrupt": _flag("leave out row groups of Parquet that can't be read, and report them"),
-        "batch_size": _value("N", "rows in a batch (65536)", values.positive, default=65536),
+        "batch_size": _value("N", "rows in a batch (as many as make 16 MB)", values.positive),
     },
     "template": {
         "template": _value("TEXT|@FILE", "the prompt, with columns in braces: 'Q: {question}'", values.text),
