@@ -466,6 +466,11 @@ impl Program {
         })
     }
 
+    /// Return the number of bytes of all literals.
+    pub fn literal_bytes(&self) -> usize {
+        self.ops.iter().map(|op| if let Op::Lit(start, end) = op { end - start } else { 0 }).sum()
+    }
+
     fn lit(&mut self, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
