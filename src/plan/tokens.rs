@@ -198,14 +198,14 @@ impl Tokens {
 
     /// Return true if none of the adjacent texts in `bytes` contains a token or ends in the beginning of one.
     /// `end(index)` is the end of the text with the byte at `index`.
-    pub fn none_in_rows(&self, bytes: &[u8], end: impl Fn(usize) -> usize) -> bool {
+    pub fn none_in_rows(&self, bytes: &[u8], end: impl FnMut(usize) -> usize) -> bool {
         self.first_in_rows(bytes, 0, end).is_none() && !self.has_empty
     }
 
     /// Return the first index at or after `from` where one of the adjacent texts in `bytes` contains a token, or where
-    /// the beginning of one begins that the text ends in. `end(index)` is as for [`Self::none_in_rows`]. Empty tokens
-    /// don't count.
-    pub fn first_in_rows(&self, bytes: &[u8], from: usize, end: impl Fn(usize) -> usize) -> Option<usize> {
+    /// the beginning of one begins that the text ends in. `end(index)` is as for [`Self::none_in_rows`], for ascending
+    /// indices. Empty tokens don't count.
+    pub fn first_in_rows(&self, bytes: &[u8], from: usize, mut end: impl FnMut(usize) -> usize) -> Option<usize> {
         self.begins(bytes, from).find(|index| {
             let rest = &bytes[*index..end(*index)];
             let forms = |token: &String| rest.starts_with(token.as_bytes()) || token.as_bytes().starts_with(rest);

@@ -24,6 +24,9 @@ pub struct TextColumn {
     pub(super) short: bool,
 }
 
+/// The number of texts that are looked at one after the other, to find the one with a byte.
+const NEAR_TEXTS: usize = 16;
+
 /// The maximal length of numbers and timestamps. A text that is known to be no longer is copied in fewer steps.
 pub const SHORT_TEXT_BYTES: usize = SLOT_BYTES;
 
@@ -76,20 +79,29 @@ impl TextColumn {
     }
 
     /// Return the row of the text that contains byte `index` of [`checked`](Self::checked), and the end of this text.
-    /// All count from the first row of `rows`.
+    /// All count from the first row of `rows`; the row is `from` or a later one, mostly one soon after.
     ///
     /// # Panics
     ///
     /// If there are no such rows, or no such byte.
-    pub fn text_around(&self, rows: Range<usize>, index: usize) -> (usize, usize) {
-        fn text<O: OffsetSizeTrait>(offsets: &[O], index: usize) -> (usize, usize) {
+    #[inline]
+    pub fn text_around(&self, rows: Range<usize>, from: usize, index: usize) -> (usize, usize) {
+        #[inline]
+        fn text<O: OffsetSizeTrait>(offsets: &[O], from: usize, index: usize) -> (usize, usize) {
             let first = offsets[0].as_usize();
-            let next_text = offsets.partition_point(|offset| offset.as_usize() <= first + index);
-            (next_text - 1, offsets[next_text].as_usize() - first)
+            let next = &offsets[from + 1..];
+            let is_before = |offset: &O| offset.as_usize() <= first + index;
+            // A few texts are looked at one after the other, before the others are searched.
+            let few = next.len().min(NEAR_TEXTS);
+            let row = match next[..few].iter().position(|offset| !is_before(offset)) {
+                Some(row) => row,
+                None => few + next[few..].partition_point(is_before),
+            };
+            (from + row, next[row].as_usize() - first)
         }
         match &self.layout {
-            TextLayout::Plain(Slices::Narrow { offsets, .. }) => text(&offsets[rows.start..=rows.end], index),
-            TextLayout::Plain(Slices::Wide { offsets, .. }) => text(&offsets[rows.start..=rows.end], index),
+            TextLayout::Plain(Slices::Narrow { offsets, .. }) => text(&offsets[rows.start..=rows.end], from, index),
+            TextLayout::Plain(Slices::Wide { offsets, .. }) => text(&offsets[rows.start..=rows.end], from, index),
             _ => unreachable!("rows that were checked together lie together"),
         }
     }

@@ -61,7 +61,7 @@ pub struct Batch<'a> {
     in_part: Vec<OnceLock<Result<PartialTexts>>>,
     may_hold_placeholder: Vec<OnceLock<Option<Vec<bool>>>>,
     /// The batch that the rows are taken from, and their numbers there, if the columns weren't taken yet.
-    taken: Option<(&'a Batch<'a>, Vec<usize>)>,
+    source: Option<(&'a Batch<'a>, Vec<usize>)>,
     /// The caller of the renderer.
     pub host: &'a dyn PythonCallbacks,
 }
@@ -86,7 +86,7 @@ impl<'a> Batch<'a> {
             unread: (0..n).map(|_| OnceLock::new()).collect(),
             in_part: (0..n).map(|_| OnceLock::new()).collect(),
             may_hold_placeholder: (0..n).map(|_| OnceLock::new()).collect(),
-            taken: None,
+            source: None,
             host,
         }
     }
@@ -102,7 +102,7 @@ impl<'a> Batch<'a> {
             unread: (0..n).map(|_| OnceLock::new()).collect(),
             in_part: (0..n).map(|_| OnceLock::new()).collect(),
             may_hold_placeholder: (0..n).map(|_| OnceLock::new()).collect(),
-            taken: None,
+            source: None,
             host,
         }
     }
@@ -134,14 +134,14 @@ impl<'a> Batch<'a> {
             unread: self.unread.iter().map(unread).collect(),
             in_part: self.in_part.iter().map(|_| OnceLock::new()).collect(),
             may_hold_placeholder: self.may_hold_placeholder.iter().map(flags).collect(),
-            taken: None,
+            source: None,
             host: self.host,
         }
     }
 
     /// Return some of the rows, in ascending order, as a new batch. A column is taken when it is asked for; texts that
     /// exist, or that were [unread](Self::unread), are shared.
-    pub fn taken(&'a self, rows: Vec<usize>) -> Self {
+    pub fn of_rows(&'a self, rows: Vec<usize>) -> Self {
         let n = self.arrays.len();
         Self {
             rows: rows.len(),
@@ -150,14 +150,14 @@ impl<'a> Batch<'a> {
             unread: (0..n).map(|_| OnceLock::new()).collect(),
             in_part: (0..n).map(|_| OnceLock::new()).collect(),
             may_hold_placeholder: (0..n).map(|_| OnceLock::new()).collect(),
-            taken: Some((self, rows)),
+            source: Some((self, rows)),
             ..*self
         }
     }
 
     /// Return a column, if the batch has it.
     fn array(&self, column: usize) -> Result<Option<Cow<'_, (FieldRef, ArrayRef)>>> {
-        let Some((whole, rows)) = &self.taken else { return Ok(self.arrays[column].as_ref().map(Cow::Borrowed)) };
+        let Some((whole, rows)) = &self.source else { return Ok(self.arrays[column].as_ref().map(Cow::Borrowed)) };
         let Some((field, array)) = &whole.arrays[column] else { return Ok(None) };
         let array = take_rows(array, rows.iter().map(|row| Some(*row)));
         let array = array.ok_or_else(|| Error::render(Code::InternalError, "rows of an array don't fit an array"))?;
@@ -165,8 +165,8 @@ impl<'a> Batch<'a> {
     }
 
     /// Return the texts of a column of a batch whose rows are taken from another, if that has the texts.
-    fn taken_texts(&self, column: usize) -> Option<TextColumn> {
-        let (whole, rows) = self.taken.as_ref()?;
+    fn texts_from_source(&self, column: usize) -> Option<TextColumn> {
+        let (whole, rows) = self.source.as_ref()?;
         if let Some(texts) = whole.existing_texts(column) {
             return Some(texts.of_rows(rows));
         }
@@ -204,7 +204,7 @@ impl<'a> Batch<'a> {
     ///
     /// `RenderError` with row and column for a value that has no text.
     pub fn texts(&self, column: usize) -> Result<&TextColumn> {
-        let result = threads::get_or_make(&self.texts[column], || match self.taken_texts(column) {
+        let result = threads::get_or_make(&self.texts[column], || match self.texts_from_source(column) {
             Some(texts) => Ok(texts),
             None => match self.array(column)?.as_deref() {
                 Some((field, array)) => self.texts_of(field, array),
@@ -324,12 +324,18 @@ impl<'a> Batch<'a> {
     fn flags(&self, texts: &TextColumn, rows: Range<usize>, bytes: &[u8]) -> Vec<bool> {
         let tokens = &self.columns.tokens;
         let mut flags = vec![false; rows.len()];
-        let (mut from, mut next, mut in_a_row) = (0, 0, 0);
-        let end = |byte: usize| texts.text_around(rows.clone(), byte).1;
-        while let Some(byte) = tokens.first_in_rows(bytes, from, end) {
-            let (row, end) = texts.text_around(rows.clone(), byte);
+        let (mut around, mut next, mut in_a_row) = ((0, 0), 0, 0);
+        let mut search = |from: usize| {
+            let position = tokens.first_in_rows(bytes, from, |byte| {
+                around = texts.text_around(rows.clone(), around.0, byte);
+                around.1
+            });
+            position.map(|_| around)
+        };
+        let mut from = 0;
+        while let Some((row, after)) = search(from) {
             in_a_row = if row == next { in_a_row + 1 } else { 1 };
-            (from, next) = (end, row + 1);
+            (from, next) = (after, row + 1);
             flags[row] |= !texts.is_null(rows.start + row);
             if in_a_row >= HITS_UNTIL_ASSUMED {
                 flags[next..].fill(true);

@@ -132,7 +132,7 @@ impl<'b> EscapedBatch<'b> {
             return Ok(None);
         };
         if self.is_counted {
-            let shown = |rows: Range<usize>| -> Result<usize> {
+            let field_bytes = |rows: Range<usize>| -> Result<usize> {
                 let ops = self.programs.iter().flat_map(|program| &program.ops);
                 let of_op = |op: &Op| match op {
                     Op::Field(column) => Ok(unread.texts(*column)?.total_length(rows.clone())),
@@ -142,9 +142,9 @@ impl<'b> EscapedBatch<'b> {
             };
             let literals: usize = self.programs.iter().map(|program| program.literal_bytes()).sum();
             // Filled rows show their texts in the place of their fields.
-            let mut bytes = shown(0..part.rows)? + filled.lengths.iter().sum::<usize>();
+            let mut bytes = field_bytes(0..part.rows)? + filled.lengths.iter().sum::<usize>();
             for row in &filled.rows {
-                bytes -= shown(*row..row + 1)? + literals;
+                bytes -= field_bytes(*row..row + 1)? + literals;
             }
             self.shown_bytes.fetch_add(bytes, Ordering::Relaxed);
         }

@@ -40,7 +40,7 @@ impl FilledRows {
         }
         filled.texts = Scratch::new();
         let (host, limits) = (unread.batch.host, unread.batch.host.limits());
-        let batch = unread.batch.taken(filled.rows.clone());
+        let batch = unread.batch.of_rows(filled.rows.clone());
         let none = FragmentStore::default();
         let fragments = FragmentStores { renderer: &none, batch: &none };
         let (mut filler, texts) = (Filler::new(&batch, batch.rows), &mut filled.texts.0);

@@ -9,6 +9,9 @@ use crate::python_text::TextColumn;
 use crate::render::input::Batch;
 use crate::threads;
 
+/// The number of bytes that stay in cache between two passes.
+const CACHED_BYTES: usize = 16 << 10;
+
 /// A column that isn't known to be copied unchanged in all rows.
 struct UnreadColumn<'a> {
     texts: TextColumn,
@@ -106,7 +109,12 @@ impl<'a> Unread<'a> {
             Search::Done(flags) => !flags[rows.clone()].contains(&true),
             Search::No => column.texts.checked(rows.clone()).is_some(),
             Search::Bytes => column.texts.checked(rows.clone()).is_some_and(|bytes| {
-                self.tokens().none_in_rows(bytes, |byte| column.texts.text_around(rows.clone(), byte).1)
+                let mut row = 0;
+                self.tokens().none_in_rows(bytes, |byte| {
+                    let (around, end) = column.texts.text_around(rows.clone(), row, byte);
+                    row = around;
+                    end
+                })
             }),
         })
     }
@@ -116,18 +124,15 @@ impl<'a> Unread<'a> {
     pub fn forming(&self, rows: &Range<usize>) -> Option<Vec<usize>> {
         let mut forming = Vec::new();
         for column in self.columns.values() {
-            let (texts, mut from) = (&column.texts, 0);
             match column.search {
                 Search::Done(flags) => forming.extend(rows.clone().filter(|row| flags[*row])),
-                Search::No => drop(texts.checked(rows.clone())?),
                 Search::Bytes if self.tokens().has_empty() => return None,
-                Search::Bytes => {
-                    let bytes = texts.checked(rows.clone())?;
-                    let end = |byte: usize| texts.text_around(rows.clone(), byte).1;
-                    while let Some(byte) = self.tokens().first_in_rows(bytes, from, end) {
-                        let (row, end) = texts.text_around(rows.clone(), byte);
-                        forming.push(rows.start + row);
-                        from = end;
+                Search::No | Search::Bytes => {
+                    // Bytes are in cache when they are searched after they were checked.
+                    let bytes = column.texts.total_length(rows.clone());
+                    let block = (CACHED_BYTES * rows.len() / bytes.max(1)).max(1);
+                    for block in threads::chunks(rows.clone(), block) {
+                        self.add_forming(column, block, &mut forming)?;
                     }
                 }
             }
@@ -135,6 +140,30 @@ impl<'a> Unread<'a> {
         forming.sort_unstable();
         forming.dedup();
         Some(forming)
+    }
+
+    /// Add those of some rows to `forming` that hold something that a placeholder could form from, in a column that is
+    /// still to be checked.
+    fn add_forming(&self, column: &UnreadColumn, rows: Range<usize>, forming: &mut Vec<usize>) -> Option<()> {
+        let texts = &column.texts;
+        let bytes = texts.checked(rows.clone())?;
+        // The text with the last beginning of a placeholder.
+        let (mut row, mut end) = (0, 0);
+        let mut next = |from: usize| {
+            let position = self.tokens().first_in_rows(bytes, from, |byte| {
+                (row, end) = texts.text_around(rows.clone(), row, byte);
+                end
+            });
+            position.map(|_| (row, end))
+        };
+        let mut from = 0;
+        while matches!(column.search, Search::Bytes)
+            && let Some((row, end)) = next(from)
+        {
+            forming.push(rows.start + row);
+            from = end;
+        }
+        Some(())
     }
 }
 
