@@ -28,7 +28,7 @@ const PART_ROWS: usize = 4096;
 /// ... unless a row has few and short values: then this number of values is printed.
 const PART_VALUES: usize = 4 * PART_ROWS;
 /// The bytes of columns that are still in cache when they are read again.
-const PART_BYTES: usize = 256 << 10;
+const PART_BYTES: usize = 512 << 10;
 /// The least number of rows that pays for a thread.
 const MIN_PART_ROWS: usize = 256;
 
