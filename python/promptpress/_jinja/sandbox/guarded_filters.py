@@ -23,6 +23,7 @@ from jinja2.runtime import Undefined
 
 from promptpress._jinja.sandbox.bounds import (
     BUDGET,
+    SHORT,
     WEIGHTLESS,
     charge,
     charge_text,
@@ -31,6 +32,7 @@ from promptpress._jinja.sandbox.bounds import (
     printf_size,
     refuse,
     replaced_size,
+    small_size,
     weigh,
 )
 
@@ -219,8 +221,9 @@ def guard_functions(environment: Environment) -> None:
 def _deep_test(function: Function) -> Function:
     @wraps(function)
     def test(*values: Any, **named: Any) -> bool:
-        for value in (*values, *named.values()):
-            charge(weigh(value) >> 4)
+        if named or small_size(values) < 0:
+            for value in (*values, *named.values()):
+                charge(weigh(value) >> 4)
         out: bool = function(*values, **named)
         return out
 
@@ -229,9 +232,17 @@ def _deep_test(function: Function) -> Function:
 
 def _guarded(function: Function, estimate: Estimate | None, environment: Environment) -> Function:
     skipped = 1 if hasattr(function, "jinja_pass_arg") else 0
+    only_grows = estimate in _GROWING
 
     @wraps(function)
     def run(*arguments: Any, **keywords: Any) -> Any:
+        size = small_size(arguments[skipped:]) if only_grows and not keywords else -1
+        if size >= 0:
+            charge(_COST + (size >> 4))
+            result = function(*arguments)
+            if type(result) is str and len(result) > SHORT:
+                charge_text(len(result))
+            return result
         size = 0
         for value in arguments[skipped:]:
             if type(value) is str:
@@ -419,6 +430,9 @@ def _join(call: _Call, size: int) -> int:
 def _count(items: Any) -> int:
     return len(items) if isinstance(items, (str, bytes, list, tuple, dict, set, range)) else 0
 
+
+_GROWING = frozenset({None, _batch, _center, _indent, _replace, _round, _slice, _tojson})
+"""Estimates of filters that take no longer than their texts, so that a call with small values needs none."""
 
 _ESTIMATES: dict[str, Estimate] = {
     "batch": _batch,
