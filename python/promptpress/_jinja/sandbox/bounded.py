@@ -277,11 +277,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         key = type(obj), attribute
         if key in self._safe_attributes:
             return getattr(obj, attribute)
-        if (
-            key[0] in _SAFE_BY_TYPE
-            and attribute in _SAFE_BY_TYPE[key[0]]
-            and self.is_safe_attribute(obj, attribute, None)
-        ):
+        if attribute in _SAFE_BY_TYPE.get(key[0], ()) and self.is_safe_attribute(obj, attribute, None):
             self._safe_attributes.add(key)
         return super().getattr(obj, attribute)
 

@@ -151,10 +151,8 @@ def _weigh(value: Any, path: set[int]) -> int:
                 total += _ESCAPED * len(item) + 4
             elif kind in _SCALARS:
                 total += 8
-            elif kind is int:
-                total += 2 + _digits(item)
             else:
-                total += 2 + _weigh(item, path)
+                total += 2 + (_digits(item) if kind is int else _weigh(item, path))
     path.discard(id(value))
     return total
 
