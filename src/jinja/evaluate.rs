@@ -10,7 +10,8 @@ use super::program::{NOT_KEPT, Node, NodeKind, Program};
 use super::scratch::Scratch;
 use super::text::{self, Ends};
 use super::value::{Bail, List, Value, Valued};
-use super::{compare, list, number, print};
+use super::wrap::{self, Wrapping};
+use super::{compare, format, list, number, print};
 
 /// Evaluates a program's expressions for one row after the other.
 pub(super) struct Evaluation<'r> {
@@ -121,6 +122,11 @@ impl<'r> Evaluation<'r> {
             O::Text
             | O::Repr
             | O::ToJson
+            | O::EscapeJson
+            | O::Format
+            | O::Justify
+            | O::Indent
+            | O::WordWrap
             | O::TextOfJson
             | O::JsonOfJson
             | O::JsonString
@@ -274,8 +280,30 @@ impl<'r> Evaluation<'r> {
                 for index in 1..node.count {
                     arguments.push(self.operand(node, index)?);
                 }
+                let level = if arguments.len() < 5 { Value::Int(0) } else { arguments[4] };
+                let Value::Int(level @ 0..=64) = level else { return Err(Bail::VALUE) };
                 let layout = Layout::of(&arguments)?;
-                scratch.text(|out| layout.write(value, 0, out, scratch)).map(Value::Str)
+                scratch.text(|out| layout.write(value, level as usize, out, scratch)).map(Value::Str)
+            }
+            O::EscapeJson => super::json::escaped(value.str()?, scratch).map(Value::Str),
+            O::Format => {
+                let (spec, is_printf) = (self.str(node, 1)?, self.flag(node, 2)?);
+                scratch.text(|out| format::format(value, spec, is_printf, out, scratch)).map(Value::Str)
+            }
+            O::Justify => {
+                let (width, fill, side) = (self.operand(node, 1)?.index()?, self.str(node, 2)?, self.str(node, 3)?);
+                format::justify(value.str()?, width, fill, side, scratch).map(Value::Str)
+            }
+            O::Indent => {
+                let (indention, blank) = (self.str(node, 1)?, self.flag(node, 2)?);
+                wrap::indent(value.str()?, indention, blank, scratch).map(Value::Str)
+            }
+            O::WordWrap => {
+                let Value::Int(width @ 1..) = self.operand(node, 1)? else { return Err(Bail::VALUE) };
+                let (break_long_words, on_hyphens) = (self.flag(node, 2)?, self.flag(node, 3)?);
+                let between = self.str(node, 4)?;
+                let wrapping = Wrapping { width: width as usize, break_long_words, on_hyphens, between };
+                wrapping.wrap(value.str()?, scratch).map(Value::Str)
             }
             O::TextOfJson => {
                 let text = text::utf8(value.str()?)?;

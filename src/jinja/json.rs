@@ -7,6 +7,31 @@ use super::value::{Bail, Value, Valued};
 use crate::json_value::{Text, Token, Tokens};
 use crate::{json_text, python_text};
 
+/// Return JSON with escapes for the four characters that mean something to HTML, as Jinja2's own `tojson` writes it.
+pub(super) fn escaped<'r>(json: &'r [u8], scratch: &Scratch<'r>) -> Valued<&'r [u8]> {
+    let escape = |byte: u8| match byte {
+        b'<' => Some(b"\\u003c"),
+        b'>' => Some(b"\\u003e"),
+        b'&' => Some(b"\\u0026"),
+        b'\'' => Some(b"\\u0027"),
+        _ => None,
+    };
+    let is_escaped = |byte: &u8| matches!(byte, b'<' | b'>' | b'&' | b'\'');
+    if !json.iter().fold(false, |found, byte| found | is_escaped(byte)) {
+        return Ok(json);
+    }
+    scratch.text(|out| {
+        let mut rest = json;
+        while let Some(index) = rest.iter().position(is_escaped) {
+            out.extend_from_slice(&rest[..index]);
+            out.extend_from_slice(escape(rest[index]).map_or(&rest[index..=index], |escape| escape));
+            rest = &rest[index + 1..];
+        }
+        out.extend_from_slice(rest);
+        Ok(())
+    })
+}
+
 /// The arguments of `json.dumps` that change its layout.
 pub(super) struct Layout<'r> {
     /// The indentation of each level. All is on one line if there is none.
@@ -58,18 +83,15 @@ impl<'r> Layout<'r> {
             Value::Float(value) => python_text::write_float(value, out),
             Value::Str(text) => self.string(super::text::utf8(text)?, out),
             Value::Record(record, row) => {
-                let mut order: Vec<usize> = (0..record.len()).collect();
-                if self.sort_keys {
-                    order.sort_by_key(|index| &record.names()[*index]);
-                }
                 out.push(b'{');
-                for (n, index) in order.iter().enumerate() {
+                for n in 0..record.len() {
+                    let index = if self.sort_keys { record.sorted()[n] } else { n };
                     self.item(n, level, out, scratch)?;
-                    self.string(&record.names()[*index], out);
+                    self.string(&record.names()[index], out);
                     out.extend_from_slice(self.key_separator);
-                    self.write(record.fields()[*index].value(row), level + 1, out, scratch)?;
+                    self.write(record.fields()[index].value(row), level + 1, out, scratch)?;
                 }
-                return self.end(b'}', order.is_empty(), level, out, scratch);
+                return self.end(b'}', record.len() == 0, level, out, scratch);
             }
             Value::Other(..) => return Err(Bail::VALUE),
             list => {
@@ -169,7 +191,7 @@ impl<'r> Layout<'r> {
 
     /// Append a text.
     pub(super) fn string(&self, text: &str, out: &mut Vec<u8>) {
-        if !self.ensure_ascii {
+        if !self.ensure_ascii || !text.bytes().fold(false, |found, byte| found | (byte >= 0x7f)) {
             return json_text::string(text, out);
         }
         out.push(b'"');

@@ -123,7 +123,12 @@ operations! {
     FromJson = "from_json" 1 Some(1), UNKNOWN UNCERTAIN;
     Abs = "abs" 1 Some(1), UNKNOWN UNCERTAIN;
     Round = "round" 1 Some(2), UNKNOWN UNCERTAIN;
-    ToJson = "tojson" 1 Some(5), TEXT UNCERTAIN;
+    ToJson = "tojson" 1 Some(6), TEXT UNCERTAIN;
+    EscapeJson = "escape_json" 1 Some(1), TEXT OF_TEXT;
+    Format = "format" 2 Some(3), TEXT UNCERTAIN;
+    Justify = "justify" 4 Some(4), TEXT UNCERTAIN;
+    Indent = "indent" 3 Some(3), TEXT UNCERTAIN;
+    WordWrap = "wordwrap" 5 Some(5), TEXT UNCERTAIN;
     TextOfJson = "text_of_json" 1 Some(1), TEXT UNCERTAIN;
     JsonOfJson = "json_of_json" 5 Some(5), TEXT UNCERTAIN;
     JsonString = "json_string" 1 Some(1), TEXT OF_TEXT;

@@ -207,24 +207,30 @@ fn end_of_last_space(text: &[u8]) -> usize {
 
 /// `splitlines`.
 pub(super) fn splitlines<'r>(text: &'r [u8], scratch: &Scratch<'r>) -> Valued<Value<'r>> {
-    let string = utf8(text)?;
-    let mut start = 0;
-    let lines = std::iter::from_fn(|| {
-        if start == text.len() {
+    scratch.collected(lines(utf8(text)?).map(|line| Ok(Value::Str(line.as_bytes()))), 8)
+}
+
+/// Return true for a character that ends a line.
+pub(super) fn ends_line(c: char) -> bool {
+    matches!(c, '\n'..='\r' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// Return the lines of a text, without their ends.
+pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
             return None;
         }
-        let is_end = |c: char| matches!(c, '\n'..='\r' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}');
-        let rest = &string[start..];
-        let line_end = rest.char_indices().find(|(_, c)| is_end(*c));
+        let line_end = rest.char_indices().find(|(_, c)| ends_line(*c));
         let (line, next) = match line_end {
             Some((index, '\r')) if rest[index..].starts_with("\r\n") => (&rest[..index], index + 2),
             Some((index, c)) => (&rest[..index], index + c.len_utf8()),
             None => (rest, rest.len()),
         };
-        start += next;
-        Some(Ok(Value::Str(line.as_bytes())))
-    });
-    scratch.collected(lines, 8)
+        rest = &rest[next..];
+        Some(line)
+    })
 }
 
 /// `str.join`. Bail unless all items are texts.
