@@ -124,6 +124,7 @@ impl<'r> Evaluation<'r> {
             | O::ToJson
             | O::EscapeJson
             | O::Format
+            | O::Shortened
             | O::Justify
             | O::Indent
             | O::WordWrap
@@ -276,16 +277,21 @@ impl<'r> Evaluation<'r> {
             },
             O::Repr => scratch.text(|out| print::repr(value, out, scratch)).map(Value::Str),
             O::ToJson => {
-                let mut arguments = Vec::with_capacity(4);
-                for index in 1..node.count {
-                    arguments.push(self.operand(node, index)?);
+                let mut arguments = [Value::None; 5];
+                let given = &mut arguments[..node.count as usize - 1];
+                for (index, argument) in (1..).zip(given.iter_mut()) {
+                    *argument = self.operand(node, index)?;
                 }
-                let level = if arguments.len() < 5 { Value::Int(0) } else { arguments[4] };
+                let level = given.get(4).copied().unwrap_or(Value::Int(0));
                 let Value::Int(level @ 0..=64) = level else { return Err(Bail::VALUE) };
-                let layout = Layout::of(&arguments)?;
+                let layout = Layout::of(given)?;
                 scratch.text(|out| layout.write(value, level as usize, out, scratch)).map(Value::Str)
             }
             O::EscapeJson => super::json::escaped(value.str()?, scratch).map(Value::Str),
+            O::Shortened => {
+                let Value::Int(count) = self.operand(node, 1)? else { return Err(Bail::VALUE) };
+                text::shortened(value.str()?, count).map(Value::Str)
+            }
             O::Format => {
                 let (spec, is_printf) = (self.str(node, 1)?, self.flag(node, 2)?);
                 scratch.text(|out| format::format(value, spec, is_printf, out, scratch)).map(Value::Str)

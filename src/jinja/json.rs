@@ -9,25 +9,21 @@ use crate::{json_text, python_text};
 
 /// Return JSON with escapes for the four characters that mean something to HTML, as Jinja2's own `tojson` writes it.
 pub(super) fn escaped<'r>(json: &'r [u8], scratch: &Scratch<'r>) -> Valued<&'r [u8]> {
-    let escape = |byte: u8| match byte {
-        b'<' => Some(b"\\u003c"),
-        b'>' => Some(b"\\u003e"),
-        b'&' => Some(b"\\u0026"),
-        b'\'' => Some(b"\\u0027"),
-        _ => None,
-    };
-    let is_escaped = |byte: &u8| matches!(byte, b'<' | b'>' | b'&' | b'\'');
-    if !json.iter().fold(false, |found, byte| found | is_escaped(byte)) {
-        return Ok(json);
-    }
+    let Some(first) = json_text::next_of_html(json, 0) else { return Ok(json) };
     scratch.text(|out| {
-        let mut rest = json;
-        while let Some(index) = rest.iter().position(is_escaped) {
-            out.extend_from_slice(&rest[..index]);
-            out.extend_from_slice(escape(rest[index]).map_or(&rest[index..=index], |escape| escape));
-            rest = &rest[index + 1..];
+        let (mut start, mut special) = (0, Some(first));
+        while let Some(index) = special {
+            out.extend_from_slice(&json[start..index]);
+            out.extend_from_slice(match json[index] {
+                b'<' => b"\\u003c",
+                b'>' => b"\\u003e",
+                b'&' => b"\\u0026",
+                _ => b"\\u0027",
+            });
+            start = index + 1;
+            special = json_text::next_of_html(json, start);
         }
-        out.extend_from_slice(rest);
+        out.extend_from_slice(&json[start..]);
         Ok(())
     })
 }

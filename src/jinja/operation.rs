@@ -92,6 +92,7 @@ operations! {
     SplitLines = "splitlines" 1 Some(1), TEXTS UNCERTAIN;
     Join = "join" 2 Some(2), TEXT UNCERTAIN;
     JoinTexts = "join_texts" 2 Some(2), TEXT UNCERTAIN;
+    Shortened = "shortened" 2 Some(2), TEXT UNCERTAIN;
     Replace = "replace" 4 Some(4), TEXT OF_TEXTS_AND_COUNT;
     LowerCase = "lower" 1 Some(1), TEXT OF_TEXT;
     UpperCase = "upper" 1 Some(1), TEXT OF_TEXT;
@@ -124,7 +125,7 @@ operations! {
     Abs = "abs" 1 Some(1), UNKNOWN UNCERTAIN;
     Round = "round" 1 Some(2), UNKNOWN UNCERTAIN;
     ToJson = "tojson" 1 Some(6), TEXT UNCERTAIN;
-    EscapeJson = "escape_json" 1 Some(1), TEXT OF_TEXT;
+    EscapeJson = "escape_json" 1 Some(1), TEXT UNCERTAIN;
     Format = "format" 2 Some(3), TEXT UNCERTAIN;
     Justify = "justify" 4 Some(4), TEXT UNCERTAIN;
     Indent = "indent" 3 Some(3), TEXT UNCERTAIN;

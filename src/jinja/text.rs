@@ -12,7 +12,9 @@ pub(super) fn utf8(text: &[u8]) -> Valued<&str> {
 
 /// Return the number of code points.
 pub(super) fn length(text: &[u8]) -> usize {
-    text.iter().filter(|byte| **byte & 0xC0 != 0x80).count()
+    // Counts in one byte are added up many at once.
+    let counted = |part: &[u8]| usize::from(part.iter().fold(0_u8, |sum, byte| sum + u8::from(*byte & 0xC0 != 0x80)));
+    text.chunks(255).map(counted).sum()
 }
 
 /// Return true for white space in Python, as in `str.isspace`, `strip` and `split`. Rust's doesn't have four of it.
@@ -401,6 +403,19 @@ pub(super) fn slice<'r>(
         }
         Ok(())
     })
+}
+
+/// Return the first `count` code points of a longer text, without the last word that they end in or with.
+pub(super) fn shortened(text: &[u8], count: i64) -> Valued<&[u8]> {
+    let count = usize::try_from(count).map_err(|_| Bail::VALUE)?;
+    let start = match text.get(..count) {
+        Some(start) if start.is_ascii() => start,
+        _ => match utf8(text)?.char_indices().nth(count) {
+            Some((index, _)) => &text[..index],
+            None => text,
+        },
+    };
+    Ok(memchr::memrchr(b' ', start).map_or(start, |space| &start[..space]))
 }
 
 /// Return the index of the first `part` in a text, in code points.

@@ -1,7 +1,5 @@
 //! Lines of texts: the filters `indent` and `wordwrap`.
 
-use std::ops::Range;
-
 use memchr::memchr;
 
 use super::scratch::Scratch;
@@ -65,12 +63,11 @@ impl Wrapping<'_> {
         scratch.spend(text.len())?;
         let string = text::utf8(text)?;
         scratch.text(|out| {
-            let mut line_pieces = Vec::new();
             for (number, line) in text::lines(string).enumerate() {
                 if number > 0 {
                     self.separate(out, scratch)?;
                 }
-                self.line(line, &mut line_pieces, out, scratch)?;
+                self.line(line, out, scratch)?;
             }
             Ok(())
         })
@@ -82,66 +79,79 @@ impl Wrapping<'_> {
         Ok(())
     }
 
-    /// Append the lines that a line is wrapped to; `current` is memory for the pieces of one.
-    fn line(&self, line: &str, current: &mut Vec<Range<usize>>, out: &mut Vec<u8>, scratch: &Scratch) -> Valued<()> {
+    /// Append the lines that a line is wrapped to.
+    fn line(&self, line: &str, out: &mut Vec<u8>, scratch: &Scratch) -> Valued<()> {
         let mut chunks = Chunks { line, start: 0, on_hyphens: self.on_hyphens };
         let mut next = chunks.next()?;
         let mut is_first = true;
-        while let Some(first) = next.clone() {
-            current.clear();
-            let mut width = 0;
+        while let Some(chunk) = next {
             // White space at the beginning of a line is dropped, except at the very beginning.
-            if !is_first && is_blank(&line[first]) {
+            if !is_first && chunk.is_blank(line) {
                 next = chunks.next()?;
             }
-            let mut length = 0;
-            while let Some(chunk) = &next {
-                length = text::length(line[chunk.clone()].as_bytes());
-                if width + length > self.width {
-                    break;
-                }
-                current.push(chunk.clone());
-                width += length;
+            // The chunks of a line follow each other, so they are its bounds and the last of them.
+            let (start, mut width) = (next.map_or(line.len(), |chunk| chunk.start), 0);
+            let mut last = Chunk { start, end: start, length: 0 };
+            while let Some(chunk) = next
+                && width + chunk.length <= self.width
+            {
+                last = chunk;
+                width += chunk.length;
                 next = chunks.next()?;
             }
-            if let Some(chunk) = next.clone()
-                && length > self.width
+            if let Some(long) = next
+                && long.length > self.width
             {
                 if self.break_long_words {
                     // Python's versions differ in where they break a long word that has a hyphen.
-                    if self.on_hyphens && line[chunk.clone()].contains('-') {
+                    if self.on_hyphens && long.text(line).contains('-') {
                         return Err(Bail::VALUE);
                     }
-                    let room = line[chunk.clone()].char_indices().nth(self.width - width);
-                    let middle = chunk.start + room.map_or(chunk.len(), |(index, _)| index);
-                    current.push(chunk.start..middle);
-                    next = Some(middle..chunk.end);
-                } else if current.is_empty() {
-                    current.push(chunk);
+                    let room = self.width - width;
+                    let bytes = long.text(line).char_indices().nth(room).map_or(long.len(), |(index, _)| index);
+                    last = Chunk { start: long.start, end: long.start + bytes, length: room };
+                    next = Some(Chunk { start: last.end, end: long.end, length: long.length - room });
+                } else if last.end == start {
+                    last = long;
                     next = chunks.next()?;
                 }
             }
-            if current.last().is_some_and(|last| is_blank(&line[last.clone()])) {
-                current.pop();
-            }
-            if let (Some(start), Some(end)) = (current.first(), current.last()) {
+            let end = if last.is_blank(line) { last.start } else { last.end };
+            if start < end {
                 if !is_first {
                     self.separate(out, scratch)?;
                 }
                 is_first = false;
-                // The pieces of a line follow each other.
-                out.extend_from_slice(&line.as_bytes()[start.start..end.end]);
+                out.extend_from_slice(&line.as_bytes()[start..end]);
             }
         }
         Ok(())
     }
 }
 
-fn is_blank(chunk: &str) -> bool {
-    chunk.chars().all(is_space)
+/// A part of a line that isn't broken if it fits, with its number of characters.
+#[derive(Clone, Copy)]
+struct Chunk {
+    start: usize,
+    end: usize,
+    length: usize,
 }
 
-/// The parts of a line between which it may be broken, as `textwrap` splits it.
+impl Chunk {
+    fn len(self) -> usize {
+        self.end - self.start
+    }
+
+    fn text(self, line: &str) -> &str {
+        &line[self.start..self.end]
+    }
+
+    fn is_blank(self, line: &str) -> bool {
+        self.text(line).chars().all(is_space)
+    }
+}
+
+/// The chunks of a line, as `textwrap` splits it.
 struct Chunks<'t> {
     line: &'t str,
     start: usize,
@@ -149,22 +159,28 @@ struct Chunks<'t> {
 }
 
 impl Chunks<'_> {
-    fn next(&mut self) -> Valued<Option<Range<usize>>> {
-        let bytes = self.line.as_bytes();
-        let start = self.start;
+    fn next(&mut self) -> Valued<Option<Chunk>> {
+        let (bytes, start) = (self.line.as_bytes(), self.start);
         let Some(first) = bytes.get(start) else { return Ok(None) };
-        let is_of_first = |byte: &u8| is_gap(*byte) == is_gap(*first);
-        let end = bytes[start..].iter().position(|byte| !is_of_first(byte)).map_or(bytes.len(), |n| start + n);
-        self.start = end;
-        if !is_gap(*first) && self.on_hyphens && memchr(b'-', &bytes[start..end]).is_some() {
+        let (mut end, mut length, mut has_hyphen) = (start, 0, false);
+        while let Some(byte) = bytes.get(end)
+            && is_gap(*byte) == is_gap(*first)
+        {
+            length += usize::from(byte & 0xC0 != 0x80);
+            has_hyphen |= *byte == b'-';
+            end += 1;
+        }
+        if has_hyphen && self.on_hyphens {
             // Which characters are letters depends on Python's version.
             let word = bytes[..start].iter().rposition(|byte| is_gap(*byte)).map_or(0, |index| index + 1);
             if !bytes[word..end].is_ascii() {
                 return Err(Bail::VALUE);
             }
-            self.start = end_of_part(bytes, start);
+            end = end_of_part(bytes, start);
+            length = end - start;
         }
-        Ok(Some(start..self.start))
+        self.start = end;
+        Ok(Some(Chunk { start, end, length }))
     }
 }
 
@@ -194,8 +210,8 @@ fn end_of_part(line: &[u8], start: usize) -> usize {
         if line.get(end) == Some(&b'-') {
             let is_after_word = is_letter(before(1)) && is_letter(before(2));
             let is_after_part = is_punctuated(before(1)) && at(before(2)) == b'-' && is_letter(before(3));
-            let is_before_word =
-                is_letter(Some(end + 1)) && (is_letter(Some(end + 2)) || (at(Some(end + 2)) == b'-' && is_letter(Some(end + 3))));
+            let is_before_word = is_letter(Some(end + 1))
+                && (is_letter(Some(end + 2)) || (at(Some(end + 2)) == b'-' && is_letter(Some(end + 3))));
             if (is_after_word || is_after_part) && is_before_word {
                 return end + 1;
             }

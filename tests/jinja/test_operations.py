@@ -195,6 +195,7 @@ def arguments_of(name: str, rng: random.Random) -> list[Any]:
             text, lambda: rng.choice([*SMALL, 3, 4, 9, 10, 71]), lambda: rng.choice([" ", "*", "é", "", "ab"]),
             lambda: rng.choice(["center", "ljust", "rjust"]),
         ],
+        "shortened": [text, lambda: rng.choice([0, 1, 3, 5, 9, 80])],
         "indent": [text, lambda: rng.choice(["", "    ", "-", "é"]), flag],
         "wordwrap": [
             rng.choice([text, lambda: sentence(rng)]), lambda: rng.choice([1, 2, 3, 5, 8, 13, 0]), flag, flag,

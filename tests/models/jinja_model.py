@@ -334,6 +334,12 @@ def justify(text: Any, width: Any, fill: Any, side: str) -> str:
     return str(getattr(only(text, "str"), side)(width, only(fill, "str")))
 
 
+def shortened(text: str, count: int) -> str:
+    if count < 0:
+        raise BailError
+    return text[:count].rsplit(" ", 1)[0]
+
+
 def indented(text: Any, indention: Any, blank: Any) -> str:
     return do_indent(only(text, "str"), only(indention, "str"), blank=only(blank, "bool"))
 
@@ -414,6 +420,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "abs": numbers(abs),
     "round": rounded,
     "tojson": json_at_level,
+    "shortened": lambda text, count: shortened(only(text, "str"), only(count, "int")),
     "escape_json": lambda value: str(htmlsafe_json_dumps(None, lambda _: only(value, "str"))),
     "format": formatted,
     "justify": justify,

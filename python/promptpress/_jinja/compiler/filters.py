@@ -159,10 +159,9 @@ def _truncate(  # noqa: PLR0917 - as Jinja's own
         raise machine.unsupported("`truncate` with these arguments")
 
     def shortened() -> Any:
-        start = machine.operate("slice", s, None, length - len(end), None)
-        if not _flag(machine, killwords):
-            start = machine.operate("item", machine.operate("rsplit", start, " ", 1), 0)
-        return machine.concat([start, end])
+        count = length - len(end)
+        killed = machine.operate("slice", s, None, count, None) if _flag(machine, killwords) else None
+        return machine.concat([machine.operate("shortened", s, count) if killed is None else killed, end])
 
     is_short = machine.operate("le", machine.operate("length", s), length + leeway)
     return machine.branch(machine.condition(is_short), lambda: s, shortened)
