@@ -32,6 +32,7 @@ _CHARACTERS_PER_STEP = 16
 _STEPS_PER_INPUT = 16
 _TEXT_PER_INPUT = 64
 _COST_OF_NODE = 16
+_SIZE_OF_ITEM = 64
 _FEW_BITS = 256
 _ESCAPED = 2
 
@@ -111,16 +112,18 @@ def weigh(value: Any) -> int:
     return _digits(value) if kind is int else _weigh(value, set())
 
 
-def small_size(values: Iterable[Any]) -> int:
-    """Return the size of short texts, small numbers, truths and None; -1 if a value is none of these."""
+def small_size(values: Iterable[Any], largest: int = SHORT) -> int:
+    """Return the size of short texts, few of them in a list, numbers up to `largest`, truths and None; else -1."""
     size = 0
     for value in values:
         kind = type(value)
         if kind is str:
             size += len(value)
         elif kind is int:
-            if not -SHORT <= value <= SHORT:
+            if not -largest <= value <= largest:
                 return -1
+        elif kind is list and len(value) <= SHORT and _ONLY_TEXTS.issuperset(map(type, value)):
+            size += sum(map(len, value)) + _SIZE_OF_ITEM * len(value)
         elif kind not in _SCALARS:
             return -1
     return size if size <= SHORT else -1
@@ -367,7 +370,7 @@ def printf_size(template: Any, given: Any) -> int:
     Each number after a `%` may be a width. If there is an asterisk, each argument may be one too.
     """
     text = template if isinstance(template, str) else template.decode("latin-1")
-    of_template = _printf_widths if len(text) <= SHORT else _printf_widths.__wrapped__
+    of_template = printf_widths if len(text) <= SHORT else printf_widths.__wrapped__
     size = len(text) + of_template(text)
     size += weigh(given) * (text.count("%") if isinstance(given, dict) else 1)
     if "*" in text:
@@ -376,7 +379,7 @@ def printf_size(template: Any, given: Any) -> int:
 
 
 @lru_cache(maxsize=256)
-def _printf_widths(text: str) -> int:
+def printf_widths(text: str) -> int:
     """Add up the numbers in the conversions of a text before `%`."""
     if "%(" in text:
         numbers = _NUMBER.findall(text)
