@@ -49,8 +49,8 @@ pub fn next_of_html(bytes: &[u8], start: usize) -> Option<usize> {
     let (blocks, rest) = bytes[start..].as_chunks::<BLOCK>();
     for (n, block) in blocks.iter().enumerate() {
         let block = u8x16::new(*block);
-        let found = b"<>&'".map(|byte| block.simd_eq(u8x16::splat(byte)));
-        let mask = (found[0] | found[1] | found[2] | found[3]).to_bitmask();
+        let matches = b"<>&'".map(|byte| block.simd_eq(u8x16::splat(byte)));
+        let mask = (matches[0] | matches[1] | matches[2] | matches[3]).to_bitmask();
         if mask != 0 {
             return Some(start + n * BLOCK + mask.trailing_zeros() as usize);
         }

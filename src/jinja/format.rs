@@ -38,9 +38,9 @@ impl<'r> Spec<'r> {
             ("", None, spec)
         };
         let mut take = |wanted: &[char]| {
-            let found = rest.chars().next().filter(|c| wanted.contains(c));
-            rest = &rest[found.map_or(0, char::len_utf8)..];
-            found
+            let first = rest.chars().next().filter(|c| wanted.contains(c));
+            rest = &rest[first.map_or(0, char::len_utf8)..];
+            first
         };
         let sign = take(&['+', '-', ' ']);
         let mut align = align;
@@ -90,9 +90,9 @@ pub(super) fn format(value: Value, spec: &[u8], is_printf: bool, out: &mut Vec<u
                 return Err(Bail::VALUE);
             }
             let most = spec.precision.map_or(Value::None, |most| Value::Int(most as i64));
-            let shown = text::slice(value, Value::None, most, Value::None, scratch);
+            let excerpt = text::slice(value, Value::None, most, Value::None, scratch);
             // Without a step a slice needs no memory of its own.
-            padded(b"", shown?, &spec, '<', out);
+            padded(b"", excerpt?, &spec, '<', out);
             Ok(())
         }
         Value::Bool(value) => integer(value.into(), &spec, out),
@@ -207,8 +207,8 @@ fn number(is_negative: bool, digits: &[u8], spec: &Spec, out: &mut Vec<u8>) -> V
 }
 
 /// Append a text with its sign, filled to the width.
-fn padded(sign: &[u8], shown: &[u8], spec: &Spec, align: char, out: &mut Vec<u8>) {
-    let space = if spec.width == 0 { 0 } else { spec.width.saturating_sub(sign.len() + text::length(shown)) };
+fn padded(sign: &[u8], excerpt: &[u8], spec: &Spec, align: char, out: &mut Vec<u8>) {
+    let space = if spec.width == 0 { 0 } else { spec.width.saturating_sub(sign.len() + text::length(excerpt)) };
     let (before, inside) = match spec.align.unwrap_or(align) {
         '<' => (0, 0),
         '^' => (space / 2, 0),
@@ -218,7 +218,7 @@ fn padded(sign: &[u8], shown: &[u8], spec: &Spec, align: char, out: &mut Vec<u8>
     repeat(spec.fill.as_bytes(), before, out);
     out.extend_from_slice(sign);
     repeat(spec.fill.as_bytes(), inside, out);
-    out.extend_from_slice(shown);
+    out.extend_from_slice(excerpt);
     repeat(spec.fill.as_bytes(), space - before - inside, out);
 }
 
@@ -234,7 +234,7 @@ fn repeat(fill: &[u8], times: usize, out: &mut Vec<u8>) {
 
 /// `center`, `ljust` and `rjust`, by the side's name.
 pub(super) fn justify<'r>(
-    shown: &'r [u8],
+    excerpt: &'r [u8],
     width: i64,
     fill: &[u8],
     side: &[u8],
@@ -244,7 +244,7 @@ pub(super) fn justify<'r>(
         return Err(Bail::VALUE);
     }
     let width = usize::try_from(width).unwrap_or(0);
-    let space = width.saturating_sub(text::length(shown));
+    let space = width.saturating_sub(text::length(excerpt));
     let before = match side {
         b"center" => space / 2 + (space & width & 1),
         b"ljust" => 0,
@@ -252,11 +252,11 @@ pub(super) fn justify<'r>(
         _ => return Err(Bail::VALUE),
     };
     if space == 0 {
-        return Ok(shown);
+        return Ok(excerpt);
     }
     scratch.text(|out| {
         repeat(fill, before, out);
-        out.extend_from_slice(shown);
+        out.extend_from_slice(excerpt);
         repeat(fill, space - before, out);
         Ok(())
     })

@@ -48,7 +48,7 @@ pub(super) fn indent<'r>(text: &'r [u8], indention: &[u8], blank: bool, scratch:
     })
 }
 
-/// How `wordwrap` breaks lines.
+/// The arguments of `wordwrap`.
 pub(super) struct Wrapping<'r> {
     pub(super) width: usize,
     pub(super) break_long_words: bool,
@@ -191,14 +191,14 @@ fn is_gap(byte: u8) -> bool {
 
 /// Return the end of the part of a word with hyphens that begins at `start`, by `textwrap`'s regular expression.
 fn end_of_part(line: &[u8], start: usize) -> usize {
-    let at = |index: Option<usize>| index.and_then(|index| line.get(index)).copied().unwrap_or(b' ');
-    let is_letter = |index: Option<usize>| at(index).is_ascii_alphabetic() || at(index) == b'_';
+    let byte_of = |index: Option<usize>| index.and_then(|index| line.get(index)).copied().unwrap_or(b' ');
+    let is_letter = |index: Option<usize>| byte_of(index).is_ascii_alphabetic() || byte_of(index) == b'_';
     let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    let is_punctuated = |index: Option<usize>| is_word(at(index)) || b"!\"'&.,?".contains(&at(index));
+    let is_punctuated = |index: Option<usize>| is_word(byte_of(index)) || b"!\"'&.,?".contains(&byte_of(index));
     // The end of two or more hyphens between words.
     let dash = |index: usize| {
         let many = line[index..].iter().take_while(|byte| **byte == b'-').count();
-        let is_dash = many >= 2 && is_punctuated(index.checked_sub(1)) && is_word(at(Some(index + many)));
+        let is_dash = many >= 2 && is_punctuated(index.checked_sub(1)) && is_word(byte_of(Some(index + many)));
         is_dash.then_some(index + many)
     };
     if let Some(end) = dash(start) {
@@ -209,9 +209,9 @@ fn end_of_part(line: &[u8], start: usize) -> usize {
         let before = |count: usize| end.checked_sub(count);
         if line.get(end) == Some(&b'-') {
             let is_after_word = is_letter(before(1)) && is_letter(before(2));
-            let is_after_part = is_punctuated(before(1)) && at(before(2)) == b'-' && is_letter(before(3));
+            let is_after_part = is_punctuated(before(1)) && byte_of(before(2)) == b'-' && is_letter(before(3));
             let is_before_word = is_letter(Some(end + 1))
-                && (is_letter(Some(end + 2)) || (at(Some(end + 2)) == b'-' && is_letter(Some(end + 3))));
+                && (is_letter(Some(end + 2)) || (byte_of(Some(end + 2)) == b'-' && is_letter(Some(end + 3))));
             if (is_after_word || is_after_part) && is_before_word {
                 return end + 1;
             }

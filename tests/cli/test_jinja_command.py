@@ -312,10 +312,10 @@ def test_show(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_stats(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["stats", "--jinja", "{{ a | forceescape }}", "--data", "test.jsonl", "--json"]) == 0
+    assert main(["stats", "--jinja", "{{ a | escape }}", "--data", "test.jsonl", "--json"]) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["requests"] == 3
-    assert printed.err.startswith("promptpress: 0 rows compiled, 3 rendered by Jinja2: line 1: the filter `forceescape`")
+    assert printed.err.startswith("promptpress: 0 rows compiled, 3 rendered by Jinja2: line 1: the filter `escape`")
     with_chat_template = ["--template", "{q}", "--chat-template", ".", "--data", "test.jsonl", "--json"]
     assert json.loads(output(capsys, "stats", *with_chat_template))["requests"] == 3
 

@@ -39,11 +39,11 @@ def _printf_parts(machine: Machine, template: str) -> Iterator[Any]:
     start = 0
     while (end := template.find("%", start)) >= 0:
         yield template[start:end]
-        found = _CONVERSION.match(template, end)
-        if found is None or (found[5] == "%" and found[0] != "%%"):
+        match = _CONVERSION.match(template, end)
+        if match is None or (match[5] == "%" and match[0] != "%%"):
             raise machine.unsupported("a conversion after `%` that isn't compiled")
-        yield "%" if found[5] == "%" else found.groups()
-        start = found.end()
+        yield "%" if match[5] == "%" else match.groups()
+        start = match.end()
     yield template[start:]
 
 
