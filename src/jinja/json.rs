@@ -187,7 +187,7 @@ impl<'r> Layout<'r> {
 
     /// Append a text.
     pub(super) fn string(&self, text: &str, out: &mut Vec<u8>) {
-        if !self.ensure_ascii || !text.bytes().fold(false, |other, byte| other | (byte >= 0x7f)) {
+        if !self.ensure_ascii || text.bytes().fold(0, |any, byte| any | u8::from(byte >= 0x7f)) == 0 {
             return json_text::string(text, out);
         }
         out.push(b'"');

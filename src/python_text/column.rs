@@ -111,6 +111,7 @@ impl TextColumn {
     /// # Panics
     ///
     /// If there are no such rows.
+    #[must_use]
     pub fn of_rows(&self, rows: &[usize]) -> Self {
         // Rows that lie together stay so, and are searched together.
         if let [first, .., last] = *rows

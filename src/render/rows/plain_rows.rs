@@ -148,9 +148,10 @@ impl<'a> PlainRows<'a> {
 
     /// Return the number of bytes of the texts of some rows, with those of the rows apart among them.
     pub fn total_with(&self, rows: &Range<usize>, apart: &RowsApart) -> usize {
-        let copied = match *rows == self.rows {
-            true => self.total,
-            false => self.lengths.iter().map(|program_lengths| program_lengths.total(rows.clone())).sum(),
+        let copied = if *rows == self.rows {
+            self.total
+        } else {
+            self.lengths.iter().map(|program_lengths| program_lengths.total(rows.clone())).sum()
         };
         copied.wrapping_add_signed(apart.difference(rows))
     }
