@@ -108,7 +108,7 @@ test-engines: $(ENGINES)/.built ## Ray Data, Spark, Daft, Dask and others: equal
 test-dask: $(DASK)/.built ## the tests of one engine, Dask, on processes of its own: the sample of test-engines in .ci/run
 	$(DASK)/bin/python -m pytest tests/real/engines -m "full or not full" -k dask
 
-test-exports: $(EXPORTS)/.built ## exports read back by the code of OpenAI, LiteLLM, Hugging Face, TRL, Axolotl, Ray and SGLang
+test-exports: $(EXPORTS)/.built ## exports read back by the code of OpenAI, Anthropic, Google, LiteLLM, Hugging Face, TRL, Axolotl, Ray and SGLang
 	$(EXPORTS)/bin/python -m pytest tests/real/exports -m "full or not full"
 
 test-harness: $(HARNESS)/.requirements $(VENV)/.built ## beside the real OpenCompass, AISBench and OpenICL
@@ -172,7 +172,7 @@ docs: $(DOCS)/.requirements $(VENV)/.built ## the documentation as a site in tar
 
 # In two environments, because the harnesses want other versions of packages than transformers and lm-eval: conftest.py has
 # which file runs in which.
-bench: $(BENCH)/.built $(JINJA)/.built $(JINJA)/.peers ## beside harnesses, engines and the copy limit; writes docs/benchmarks.md (BENCH_ARGS=--quick: prints)
+bench: $(BENCH)/.built $(JINJA)/.built $(JINJA)/.peers ## beside harnesses, engines and the copy limit; writes docs/benchmarks*.md (BENCH_ARGS=--quick: prints)
 	$(BENCH)/bin/python -m pytest benches --benchmark-json=target/bench.json $(BENCH_ARGS)
 	$(JINJA)/bin/python -m pytest benches --benchmark-json=target/bench-jinja.json $(BENCH_ARGS)
 	$(BENCH)/bin/python benches/report.py target/bench.json target/bench-jinja.json $(if $(BENCH_ARGS),,--out docs/benchmarks.md)

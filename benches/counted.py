@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import pyarrow as pa
 from chat_workloads import CHATS_BY_ID, ChatWorkload
 from chat_workloads import conversations as messages
 from jinja_workloads import JINJA_WORKLOADS, listed
+from texts import with_placeholders
 from workloads import CHAT_TEXT, PROBLEM_READER, WORKLOADS, Workload, conversations
 
 # Rows: whole chunks of the row loop, and output that is mapped, not allocated. The second is for slower calls.
@@ -73,6 +74,12 @@ def of_workload(workload: Workload, **call: Any) -> Counted:
     return Counted(workload.samples, "Renderer", (), {**workload.config, "examples": examples}, **call)
 
 
+def with_filled_rows(workload: Workload) -> Counted:
+    """Return the call of a renderer for samples of which one in 24 brings in a placeholder."""
+    call = of_workload(workload)
+    return replace(call, samples=lambda count: with_placeholders(workload.samples(count), 24, "input", "{A}"))
+
+
 def chat() -> Workload:
     """Return a workload without peers: a chat of list columns in which every turn is a request."""
     config = {
@@ -121,6 +128,8 @@ def counted() -> dict[str, Callable[[], Counted]]:
     for name in ("zero", "five-text", "five-messages"):
         calls[f"{name} spans"] = partial(of_workload, workloads[name], options={"spans": True}, rows=FEW)
         calls[f"{name} audit"] = partial(of_workload, workloads[name], method="audit", rows=FEW)
+    for name in ("zero", "five-text", "five-messages-json"):
+        calls[f"{name} filled"] = partial(with_filled_rows, workloads[name])
     for template in JINJA_WORKLOADS:
         calls[f"jinja {template.id}"] = partial(Counted, template.samples, "JinjaTemplate", (template.source,))
     for conversation in CHATS_BY_ID.values():

@@ -79,3 +79,16 @@ JINJA_WORKLOADS = [
     ),
 ]
 JINJA_BY_ID = {workload.id: workload for workload in JINJA_WORKLOADS}
+
+FILTERS = {
+    "tojson": "{{ choices|tojson }}",
+    "%": "{{ 'Question: %s' % question }}",
+    "truncate": "{{ question|truncate(80) }}",
+    "indent": "{{ question|indent(4) }}",
+    "wordwrap": "{{ question|wordwrap(40) }}",
+    "format": "{{ 'Question: {}'.format(question) }}",
+    "center": "{{ question|center(200) }}",
+}
+"""Templates of everyday filters that are compiled."""
+
+NOT_COMPILED = "{% macro line(text) %}{{ text|random|length }}: {{ text|upper }}{% endmacro %}{{ line(question) }}"

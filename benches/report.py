@@ -1,8 +1,9 @@
-"""The results of `make bench` as a Markdown page with a chart next to it.
+"""The results of `make bench` as two Markdown pages: what a user gains, with a chart, and the tables behind it.
 
 python benches/report.py RESULTS.json... [--out docs/benchmarks.md]
 
-With --out the page and its chart, of the same name with .svg, are written; without, the page is printed.
+With --out the page is written, its chart of the same name with .svg, and the tables with -tables.md; without, both are
+printed.
 """
 
 from __future__ import annotations
@@ -15,10 +16,15 @@ from statistics import median
 from typing import Any
 
 from chart import chart
+from jobs import JOBS
 from results import Results, Run, label, read, rows_per_second
 from targets import targets
 
 SECTIONS = {
+    "filled": (
+        "Rows whose values form placeholders",
+        "A stream, whose memory is used again. In so many rows a value brings in a placeholder, which is filled too.",
+    ),
     "spans": ("Spans and audit", "`render(spans=True)` and `audit` next to `render`."),
     "command": (
         "Command",
@@ -34,6 +40,7 @@ SECTIONS = {
         "that has met its shape before (*warm*), or making one and its first text (*new template*).",
     ),
     "jinja": ("Jinja", "Rows of tables by `JinjaTemplate`, jinja2 and minijinja-py, each template compiled once."),
+    "filters": ("Filters of Jinja", "A filter or a way to format alone, on one thread: compiled, but for the last."),
     "chat": ("Chats", "Conversations by `ChatTemplate`, transformers' `render_jinja_template`, jinja2, minijinja-py."),
     "where": (
         "Where people work",
@@ -84,29 +91,52 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     results = read(arguments.results)
-    picture = "benchmarks.svg" if arguments.out is None else arguments.out.with_suffix(".svg").name
-    text = "\n".join(page(results, picture)) + "\n"
-    if arguments.out is None:
-        sys.stdout.write(text)
-        return
-    arguments.out.with_suffix(".svg").write_text(chart(results), encoding="utf-8")
-    arguments.out.write_text(text, encoding="utf-8")
+    out: Path | None = arguments.out
+    pages = {"": summary(results, "benchmarks.svg" if out is None else out.with_suffix(".svg").name)}
+    pages["-tables"] = tables(results)
+    for ending, page in pages.items():
+        text = "\n".join(page) + "\n"
+        if out is None:
+            sys.stdout.write(text)
+        else:
+            out.with_stem(out.stem + ending).write_text(text, encoding="utf-8")
+    if out is not None:
+        out.with_suffix(".svg").write_text(chart(results), encoding="utf-8")
 
 
-def page(results: Results, picture: str) -> Iterator[str]:
+def summary(results: Results, picture: str) -> Iterator[str]:
+    """Yield the page that a user reads."""
+    machine, cores = results.machine, results.machine["cores"]["process"]
+    yield from ["# Benchmarks", ""]
+    yield f"Rows a second of one processor, on {machine['cpu_model']}, of which there were {cores}."
+    yield "Each line has what one would take instead. Before it is timed, it has to give the same bytes."
+    yield from ["", "| job | promptpress | instead | | times as fast |", "|---|---:|---|---:|---:|"]
+    yield from (line for job in JOBS if (line := job.row(results)) is not None)
+    yield from ["", f"![Rows a second by workload and peer]({picture})", ""]
+    yield from [
+        "Figures differ by some per cent from run to run. `make bench` measures them anew, in less than 20 minutes,",
+        "and writes this page. [The tables](benchmarks-tables.md) have all workloads and peers, the machine, the",
+        "versions and the targets; [Performance](design/performance.md) says how it is measured and what binds it.",
+    ]
+
+
+def tables(results: Results) -> Iterator[str]:
+    """Yield the page with the tables of all workloads."""
     yield from preface(results)
     yield from ["## Targets", ""]
+    every = list(targets())
+    held = [target for target in every if target.is_quiet and target.has_reached(results)]
     yield from [
         "By the processors' seconds, promptpress on one thread; *machine busy* says that the reference took a tenth",
         "longer than at its best around these rounds, or waited. [Performance](design/performance.md) says what each",
-        "target means.",
+        f"target means. {len(held)} more are reached by far, and stand here only when they aren't.",
         "",
     ]
     yield from ["| | found | target | |", "|---|---:|---:|---|"]
-    yield from (target.row(results) for target in targets())
+    yield from (target.row(results) for target in every if target not in held)
     yield ""
     yield from reference(results)
-    yield from ["## Rates", "", f"![Rows a second by workload and peer]({picture})", ""]
+    yield from ["## Rates", ""]
     for workload, runs in results.workloads("rate").items():
         first = runs[0]
         requests = f"; {first['per_row']} requests a row" if first["per_row"] > 1 else ""
@@ -125,7 +155,7 @@ def page(results: Results, picture: str) -> Iterator[str]:
 def preface(results: Results) -> Iterator[str]:
     machine = results.machine
     cores = machine["cores"]
-    yield from ["# Benchmarks", "", "Generated by `make bench`; not to be edited.", ""]
+    yield from ["# Benchmarks: the tables", "", "Generated by `make bench`; not to be edited.", ""]
     yield f"- Machine: {machine['cpu_model']}, {cores['machine']} cores, {cores['process']} of them for this process;"
     yield f"  {machine['system']}, huge pages: {machine['huge_pages']}; {machine['python']}."
     minutes = [file["seconds"] / 60 for file in results.files]

@@ -10,7 +10,7 @@ import minijinja
 import promptpress
 import pytest
 from in_turns import Sizes, Way, measured, ours
-from jinja_workloads import JINJA_BY_ID, JinjaWorkload
+from jinja_workloads import FILTERS, JINJA_BY_ID, NOT_COMPILED, JinjaWorkload, listed
 from record import Record
 
 ROWS = 500_000
@@ -48,3 +48,19 @@ def ways(workload: JinjaWorkload, sizes: Sizes) -> Iterator[Way]:
 @pytest.mark.parametrize("workload_id", JINJA_BY_ID)
 def test_jinja_rate(workload_id: str, sizes: Sizes, record: Record) -> None:
     record("jinja", workload_id, measured(ways(JINJA_BY_ID[workload_id], sizes)))
+
+
+@pytest.mark.parametrize("name", [*FILTERS, "not compiled"])
+def test_filter_rate(name: str, sizes: Sizes, record: Record) -> None:
+    """A filter alone, beside jinja2."""
+    source = FILTERS.get(name, NOT_COMPILED)
+    template, compiled = promptpress.JinjaTemplate(source), jinja2.Environment().from_string(source)
+    count = sizes.ours(20_000 if name in FILTERS else 4_000)
+    samples = listed(count)
+    rows = samples.to_pylist()
+    assert template.render(samples)["prompt"].to_pylist() == [compiled.render(row) for row in rows]
+    run = template.last_run
+    assert run is not None
+    assert (run.jinja2 == 0) == (name in FILTERS)
+    ways = [Way("JinjaTemplate", count, lambda: template.render(samples), 1, "ours")]
+    record("filters", name, measured([*ways, Way("jinja2", count, lambda: [compiled.render(row) for row in rows])]))

@@ -122,6 +122,13 @@ def hostile(count: int) -> pa.Table:
     return pa.table([*columns, table[names[-1]]], names=names)
 
 
+def with_placeholders(table: pa.Table, every: int, name: str, token: str) -> pa.Table:
+    """Return the table with a placeholder at the end of the column's value in one row of so many."""
+    ends = pa.array([f" {token}" if row % every == every // 2 else "" for row in range(table.num_rows)])
+    column = pc.binary_join_element_wise(table[name], ends, "")
+    return table.set_column(table.schema.get_field_index(name), name, column)
+
+
 def mixed(count: int) -> pa.Table:
     """Values that aren't texts: integers, floats, booleans, nulls and lists beside a question."""
     draw = random.Random(SEED)

@@ -44,6 +44,21 @@ pub fn next_special(bytes: &[u8], start: usize) -> Option<usize> {
     rest.iter().position(|byte| is_special(*byte)).map(|index| offset + index)
 }
 
+/// Return the index of the first byte from `start` on that means something to HTML: `<`, `>`, `&` or `'`.
+pub fn next_of_html(bytes: &[u8], start: usize) -> Option<usize> {
+    let (blocks, rest) = bytes[start..].as_chunks::<BLOCK>();
+    for (n, block) in blocks.iter().enumerate() {
+        let block = u8x16::new(*block);
+        let matches = b"<>&'".map(|byte| block.simd_eq(u8x16::splat(byte)));
+        let mask = (matches[0] | matches[1] | matches[2] | matches[3]).to_bitmask();
+        if mask != 0 {
+            return Some(start + n * BLOCK + mask.trailing_zeros() as usize);
+        }
+    }
+    let offset = bytes.len() - rest.len();
+    rest.iter().position(|byte| b"<>&'".contains(byte)).map(|index| offset + index)
+}
+
 /// Return the escape of a special byte.
 const fn escape_of(special: u8) -> &'static str {
     match special {

@@ -4,7 +4,7 @@
 //! A sample takes one path: configuration → template and role → output → plan → render → Arrow. Each module uses only
 //! modules to its left: `error · suggest · json_text · json_value · value · threads · json_reader · dialect · template ·
 //! role · output · plan · python_text · render · conversations · fewshot_sampling · jinja · json_lines · lints · statistics ·
-//! audit · prefix_order · token_ids · python`.
+//! audit · prefix_order · prompt_cache · token_ids · python`.
 //!
 //! Read [`plan::Settings`] into a [`plan::Config`], compile it with its examples to a [`render::CompiledConfig`], and
 //! [`render::render`] batches with it. The Python package is a thin layer over these.
@@ -23,6 +23,7 @@ pub mod lints;
 mod output;
 pub mod plan;
 pub mod prefix_order;
+pub mod prompt_cache;
 #[cfg(feature = "python")]
 mod python;
 pub mod python_text;

@@ -4,6 +4,7 @@
 //! longer than a few rows. To get threads, call from within a pool: `pool.install(...)`.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use rayon::prelude::*;
@@ -65,9 +66,23 @@ pub fn all<T: Send>(items: Vec<T>, holds: impl Fn(T) -> bool + Send + Sync) -> b
 
 /// Call `work` with each number below `count` on all threads, until it returns false. Return true if it never did.
 ///
-/// It isn't generic, because rayon's code would be compiled for each kind of items and results.
+/// Numbers are taken in order, so that what is done when the work ends early is mostly its beginning. It isn't generic,
+/// because rayon's code would be compiled for each kind of items and results.
 fn each(count: usize, work: &(dyn Fn(usize) -> bool + Sync)) -> bool {
-    (0..count).into_par_iter().all(work)
+    let next = AtomicUsize::new(0);
+    let take = |_| {
+        loop {
+            match next.fetch_add(1, Ordering::Relaxed) {
+                number if number >= count => return true,
+                number if work(number) => {}
+                _ => {
+                    next.store(count, Ordering::Relaxed);
+                    return false;
+                }
+            }
+        }
+    };
+    (0..self::count().min(count)).into_par_iter().with_max_len(1).all(take)
 }
 
 /// Items, each of which gives way to its result. A slot is locked by one thread, and once.

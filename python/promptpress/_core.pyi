@@ -27,8 +27,10 @@ __all__ = [
     "LineLayout",
     "Note",
     "OutputForm",
+    "PromptTree",
     "RenderError",
     "RenderedRows",
+    "RequestsHash",
     "RowSource",
     "SeenIds",
     "Setting",
@@ -367,6 +369,18 @@ class Duplicates:
     def summary(self, groups: int, rows: int) -> tuple[int, int, list[tuple[int, list[int]]]]: ...
 
 @final
+class RequestsHash:
+    """BLAKE3 of requests as one stream, each with 8 bytes of its length before it, whatever they are cut into.
+
+    Two runs that have it sent the same requests, in one order. Labels, turns and kept columns say what is made of an
+    answer, not what the model reads, and don't count.
+    """
+
+    def __new__(cls, json: bool = False) -> RequestsHash: ...
+    def update(self, requests: pa.Array) -> None: ...
+    def hexdigest(self) -> str: ...
+
+@final
 class RowSource:
     """A table whose rows are taken in any order. Texts come as binaries."""
 
@@ -474,6 +488,19 @@ class SharedBytes:
 
     def __new__(cls) -> SharedBytes: ...
     def add(self, requests: pa.Array, json: bool) -> pa.Array: ...
+
+@final
+class PromptTree:
+    """The beginnings of rendered requests, which are added batch by batch."""
+
+    def __new__(cls, blocks: tuple[int, int] | None) -> PromptTree: ...
+    def begin(self, requests: pa.Array, json: bool, tools: pa.Array | None) -> pa.Array: ...
+    def finish(self, ids: pa.Array | None) -> None: ...
+    def marks(self, first: int, count: int, marks: tuple[int, int, int, bool]) -> pa.Array: ...
+    def served(
+        self, order: list[int] | None, kept: int, marks: tuple[int, int, int, bool] | None
+    ) -> tuple[int, int, int]: ...
+    def __len__(self) -> int: ...
 
 @final
 class JinjaProgram:

@@ -7,7 +7,6 @@
 >>> import pyarrow as pa
 >>> first_prompt(pa.table({"question": ["1+1=?"]}), "Q: {question}")
 'Q: 1+1=?'
-
 """
 
 from __future__ import annotations

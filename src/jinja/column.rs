@@ -48,6 +48,8 @@ pub(super) struct Rows<'a> {
 pub(super) struct Record<'a> {
     names: Vec<Box<str>>,
     fields: Vec<Column<'a>>,
+    /// The fields' numbers in the order of their names.
+    sorted: Vec<usize>,
 }
 
 /// Returns the rows of an array that are used. It is called only if some row can't be read.
@@ -214,6 +216,10 @@ impl<'a> Record<'a> {
         &self.fields
     }
 
+    pub(super) fn sorted(&self) -> &[usize] {
+        &self.sorted
+    }
+
     /// Return the field with a name.
     pub(super) fn field(&self, name: &[u8]) -> Option<&Column<'a>> {
         let index = self.names.iter().position(|field| field.as_bytes() == name)?;
@@ -260,9 +266,9 @@ fn rows<'a>(item: &Field, array: &'a dyn Array, live: Live) -> Result<Rows<'a>> 
 fn record<'a>(array: &'a dyn Array, live: Live) -> Result<Cells<'a>> {
     let record = array.as_struct();
     let mut names: Vec<Box<str>> = record.fields().iter().map(|field| field.name().as_str().into()).collect();
-    let mut sorted = names.clone();
-    sorted.sort_unstable();
-    if sorted.windows(2).any(|two| two[0] == two[1]) {
+    let mut sorted: Vec<usize> = (0..names.len()).collect();
+    sorted.sort_by_key(|index| &names[*index]);
+    if sorted.windows(2).any(|two| names[two[0]] == names[two[1]]) {
         return Ok(Cells::Unknown);
     }
     if record.columns().iter().any(|column| column.len() < record.len()) {
@@ -278,7 +284,7 @@ fn record<'a>(array: &'a dyn Array, live: Live) -> Result<Cells<'a>> {
         .map(|(field, column)| Column::of(field, column, &child_live))
         .collect::<Result<Vec<_>>>()?;
     names.shrink_to_fit();
-    Ok(Cells::Records(Record { names, fields }))
+    Ok(Cells::Records(Record { names, fields, sorted }))
 }
 
 /// Read values with the keys of a dictionary or the runs of a run-end encoding. Only values that are used are checked.

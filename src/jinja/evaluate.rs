@@ -10,7 +10,8 @@ use super::program::{NOT_KEPT, Node, NodeKind, Program};
 use super::scratch::Scratch;
 use super::text::{self, Ends};
 use super::value::{Bail, List, Value, Valued};
-use super::{compare, list, number, print};
+use super::wrap::{self, Wrapping};
+use super::{compare, format, list, number, print};
 
 /// Evaluates a program's expressions for one row after the other.
 pub(super) struct Evaluation<'r> {
@@ -121,6 +122,12 @@ impl<'r> Evaluation<'r> {
             O::Text
             | O::Repr
             | O::ToJson
+            | O::EscapeJson
+            | O::Format
+            | O::Shortened
+            | O::Justify
+            | O::Indent
+            | O::WordWrap
             | O::TextOfJson
             | O::JsonOfJson
             | O::JsonString
@@ -270,12 +277,39 @@ impl<'r> Evaluation<'r> {
             },
             O::Repr => scratch.text(|out| print::repr(value, out, scratch)).map(Value::Str),
             O::ToJson => {
-                let mut arguments = Vec::with_capacity(4);
-                for index in 1..node.count {
-                    arguments.push(self.operand(node, index)?);
+                let mut arguments = [Value::None; 5];
+                let given = &mut arguments[..node.count as usize - 1];
+                for (index, argument) in (1..).zip(given.iter_mut()) {
+                    *argument = self.operand(node, index)?;
                 }
-                let layout = Layout::of(&arguments)?;
-                scratch.text(|out| layout.write(value, 0, out, scratch)).map(Value::Str)
+                let level = given.get(4).copied().unwrap_or(Value::Int(0));
+                let Value::Int(level @ 0..=64) = level else { return Err(Bail::VALUE) };
+                let layout = Layout::of(given)?;
+                scratch.text(|out| layout.write(value, level as usize, out, scratch)).map(Value::Str)
+            }
+            O::EscapeJson => super::json::escaped(value.str()?, scratch).map(Value::Str),
+            O::Shortened => {
+                let Value::Int(count) = self.operand(node, 1)? else { return Err(Bail::VALUE) };
+                text::shortened(value.str()?, count).map(Value::Str)
+            }
+            O::Format => {
+                let (spec, is_printf) = (self.str(node, 1)?, self.flag(node, 2)?);
+                scratch.text(|out| format::format(value, spec, is_printf, out, scratch)).map(Value::Str)
+            }
+            O::Justify => {
+                let (width, fill, side) = (self.operand(node, 1)?.index()?, self.str(node, 2)?, self.str(node, 3)?);
+                format::justify(value.str()?, width, fill, side, scratch).map(Value::Str)
+            }
+            O::Indent => {
+                let (indention, blank) = (self.str(node, 1)?, self.flag(node, 2)?);
+                wrap::indent(value.str()?, indention, blank, scratch).map(Value::Str)
+            }
+            O::WordWrap => {
+                let Value::Int(width @ 1..) = self.operand(node, 1)? else { return Err(Bail::VALUE) };
+                let (break_long_words, on_hyphens) = (self.flag(node, 2)?, self.flag(node, 3)?);
+                let between = self.str(node, 4)?;
+                let wrapping = Wrapping { width: width as usize, break_long_words, on_hyphens, between };
+                wrapping.wrap(value.str()?, scratch).map(Value::Str)
             }
             O::TextOfJson => {
                 let text = text::utf8(value.str()?)?;

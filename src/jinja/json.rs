@@ -7,6 +7,27 @@ use super::value::{Bail, Value, Valued};
 use crate::json_value::{Text, Token, Tokens};
 use crate::{json_text, python_text};
 
+/// Return JSON with escapes for the four characters that mean something to HTML, as Jinja2's own `tojson` writes it.
+pub(super) fn escaped<'r>(json: &'r [u8], scratch: &Scratch<'r>) -> Valued<&'r [u8]> {
+    let Some(first) = json_text::next_of_html(json, 0) else { return Ok(json) };
+    scratch.text(|out| {
+        let (mut start, mut special) = (0, Some(first));
+        while let Some(index) = special {
+            out.extend_from_slice(&json[start..index]);
+            out.extend_from_slice(match json[index] {
+                b'<' => b"\\u003c",
+                b'>' => b"\\u003e",
+                b'&' => b"\\u0026",
+                _ => b"\\u0027",
+            });
+            start = index + 1;
+            special = json_text::next_of_html(json, start);
+        }
+        out.extend_from_slice(&json[start..]);
+        Ok(())
+    })
+}
+
 /// The arguments of `json.dumps` that change its layout.
 pub(super) struct Layout<'r> {
     /// The indentation of each level. All is on one line if there is none.
@@ -58,18 +79,15 @@ impl<'r> Layout<'r> {
             Value::Float(value) => python_text::write_float(value, out),
             Value::Str(text) => self.string(super::text::utf8(text)?, out),
             Value::Record(record, row) => {
-                let mut order: Vec<usize> = (0..record.len()).collect();
-                if self.sort_keys {
-                    order.sort_by_key(|index| &record.names()[*index]);
-                }
                 out.push(b'{');
-                for (n, index) in order.iter().enumerate() {
+                for n in 0..record.len() {
+                    let index = if self.sort_keys { record.sorted()[n] } else { n };
                     self.item(n, level, out, scratch)?;
-                    self.string(&record.names()[*index], out);
+                    self.string(&record.names()[index], out);
                     out.extend_from_slice(self.key_separator);
-                    self.write(record.fields()[*index].value(row), level + 1, out, scratch)?;
+                    self.write(record.fields()[index].value(row), level + 1, out, scratch)?;
                 }
-                return self.end(b'}', order.is_empty(), level, out, scratch);
+                return self.end(b'}', record.len() == 0, level, out, scratch);
             }
             Value::Other(..) => return Err(Bail::VALUE),
             list => {
@@ -169,7 +187,7 @@ impl<'r> Layout<'r> {
 
     /// Append a text.
     pub(super) fn string(&self, text: &str, out: &mut Vec<u8>) {
-        if !self.ensure_ascii {
+        if !self.ensure_ascii || text.bytes().fold(0, |any, byte| any | u8::from(byte >= 0x7f)) == 0 {
             return json_text::string(text, out);
         }
         out.push(b'"');

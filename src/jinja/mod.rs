@@ -10,7 +10,7 @@
 //! | `program` | expressions and statements, which are checked when a program is built |
 //! | `value`, `column`, `ends` | the values of expressions, and columns of a table as values |
 //! | `scratch` | memory for computed values, and its limit for each row |
-//! | `text`, `case`, `number`, `list`, `compare`, `print`, `json` | the implementations of the operations |
+//! | `text`, `case`, `format`, `wrap`, `number`, `list`, `compare`, `print`, `json` | the implementations of the operations |
 //! | `evaluate` | evaluation of expressions for a row, each when it is needed |
 //! | `pieces` | the pieces of rows' texts |
 //! | `row_limit` | the largest length of a row's text |
@@ -39,6 +39,7 @@ mod flat;
 mod flat_condition;
 mod flat_copies;
 mod flat_source;
+mod format;
 mod gaps;
 mod json;
 mod left_out;
@@ -57,6 +58,7 @@ mod text;
 mod text_arrays;
 mod value;
 mod ways;
+mod wrap;
 
 pub use case::{CASE_METHODS, CaseTable, has_case_tables, set_case_tables};
 pub use constant::Constant;

@@ -92,6 +92,7 @@ operations! {
     SplitLines = "splitlines" 1 Some(1), TEXTS UNCERTAIN;
     Join = "join" 2 Some(2), TEXT UNCERTAIN;
     JoinTexts = "join_texts" 2 Some(2), TEXT UNCERTAIN;
+    Shortened = "shortened" 2 Some(2), TEXT UNCERTAIN;
     Replace = "replace" 4 Some(4), TEXT OF_TEXTS_AND_COUNT;
     LowerCase = "lower" 1 Some(1), TEXT OF_TEXT;
     UpperCase = "upper" 1 Some(1), TEXT OF_TEXT;
@@ -123,7 +124,12 @@ operations! {
     FromJson = "from_json" 1 Some(1), UNKNOWN UNCERTAIN;
     Abs = "abs" 1 Some(1), UNKNOWN UNCERTAIN;
     Round = "round" 1 Some(2), UNKNOWN UNCERTAIN;
-    ToJson = "tojson" 1 Some(5), TEXT UNCERTAIN;
+    ToJson = "tojson" 1 Some(6), TEXT UNCERTAIN;
+    EscapeJson = "escape_json" 1 Some(1), TEXT UNCERTAIN;
+    Format = "format" 2 Some(3), TEXT UNCERTAIN;
+    Justify = "justify" 4 Some(4), TEXT UNCERTAIN;
+    Indent = "indent" 3 Some(3), TEXT UNCERTAIN;
+    WordWrap = "wordwrap" 5 Some(5), TEXT UNCERTAIN;
     TextOfJson = "text_of_json" 1 Some(1), TEXT UNCERTAIN;
     JsonOfJson = "json_of_json" 5 Some(5), TEXT UNCERTAIN;
     JsonString = "json_string" 1 Some(1), TEXT OF_TEXT;

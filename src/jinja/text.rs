@@ -12,7 +12,9 @@ pub(super) fn utf8(text: &[u8]) -> Valued<&str> {
 
 /// Return the number of code points.
 pub(super) fn length(text: &[u8]) -> usize {
-    text.iter().filter(|byte| **byte & 0xC0 != 0x80).count()
+    // Counts in one byte are added up many at once.
+    let counted = |part: &[u8]| usize::from(part.iter().fold(0_u8, |sum, byte| sum + u8::from(*byte & 0xC0 != 0x80)));
+    text.chunks(255).map(counted).sum()
 }
 
 /// Return true for white space in Python, as in `str.isspace`, `strip` and `split`. Rust's doesn't have four of it.
@@ -207,24 +209,30 @@ fn end_of_last_space(text: &[u8]) -> usize {
 
 /// `splitlines`.
 pub(super) fn splitlines<'r>(text: &'r [u8], scratch: &Scratch<'r>) -> Valued<Value<'r>> {
-    let string = utf8(text)?;
-    let mut start = 0;
-    let lines = std::iter::from_fn(|| {
-        if start == text.len() {
+    scratch.collected(lines(utf8(text)?).map(|line| Ok(Value::Str(line.as_bytes()))), 8)
+}
+
+/// Return true for a character that ends a line.
+pub(super) fn ends_line(c: char) -> bool {
+    matches!(c, '\n'..='\r' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// Return the lines of a text, without their ends.
+pub(super) fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
             return None;
         }
-        let is_end = |c: char| matches!(c, '\n'..='\r' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}');
-        let rest = &string[start..];
-        let line_end = rest.char_indices().find(|(_, c)| is_end(*c));
+        let line_end = rest.char_indices().find(|(_, c)| ends_line(*c));
         let (line, next) = match line_end {
             Some((index, '\r')) if rest[index..].starts_with("\r\n") => (&rest[..index], index + 2),
             Some((index, c)) => (&rest[..index], index + c.len_utf8()),
             None => (rest, rest.len()),
         };
-        start += next;
-        Some(Ok(Value::Str(line.as_bytes())))
-    });
-    scratch.collected(lines, 8)
+        rest = &rest[next..];
+        Some(line)
+    })
 }
 
 /// `str.join`. Bail unless all items are texts.
@@ -395,6 +403,19 @@ pub(super) fn slice<'r>(
         }
         Ok(())
     })
+}
+
+/// Return the first `count` code points of a longer text, without the last word that they end in or with.
+pub(super) fn shortened(text: &[u8], count: i64) -> Valued<&[u8]> {
+    let count = usize::try_from(count).map_err(|_| Bail::VALUE)?;
+    let start = match text.get(..count) {
+        Some(start) if start.is_ascii() => start,
+        _ => match utf8(text)?.char_indices().nth(count) {
+            Some((index, _)) => &text[..index],
+            None => text,
+        },
+    };
+    Ok(memchr::memrchr(b' ', start).map_or(start, |space| &start[..space]))
 }
 
 /// Return the index of the first `part` in a text, in code points.

@@ -65,7 +65,10 @@ impl Rendering<'_> {
             }
         }
         bytes.truncate(written);
-        Ok(Some(TextBlock::new(Texts { offsets: offsets.into(), bytes, is_plain: false }).array(layout, None)))
+        Ok(Some(
+            TextBlock::new(Texts { offsets: offsets.into(), bytes, is_plain: false, changed: None })
+                .array(layout, None),
+        ))
     }
 
     /// Return the texts of evaluated rows, in as many arrays as the layout needs. `others` are the texts of the rows
@@ -156,7 +159,7 @@ impl Rendering<'_> {
         });
         match &self.work {
             Work::Flat(flat) if fine.contains(&false) => Err(flat.fault()),
-            _ => Ok(Texts { offsets: offsets.into(), bytes, is_plain: false }),
+            _ => Ok(Texts { offsets: offsets.into(), bytes, is_plain: false, changed: None }),
         }
     }
 }

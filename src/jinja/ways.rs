@@ -228,6 +228,10 @@ impl Ways<'_> {
                 | O::Text
                 | O::Repr
                 | O::ToJson
+                | O::EscapeJson
+                | O::Justify
+                | O::Indent
+                | O::WordWrap
                 | O::TextOfJson
                 | O::JsonString
                 | O::FromJson

@@ -43,7 +43,7 @@ pub(crate) use labels::labels;
 pub(crate) use planner::{Key, Planner, plan_rows};
 pub(crate) use request_plan::{Plan, Plans};
 pub(crate) use retriever::Choice;
-pub(crate) use segment::{Columns, CopiedPiece, LITERAL_PADDING_BYTES, Op, Program, Seg, Unit};
+pub(crate) use segment::{Columns, CopiedPiece, Fill, LITERAL_PADDING_BYTES, Op, Program, Seg, Unit};
 #[cfg(test)]
 pub(crate) use sites::sites;
 pub(crate) use sites::{Site, is_filled, pairs_around};

@@ -329,6 +329,15 @@ pub enum Op {
     LineIf(usize),
 }
 
+/// A step of filling in a text.
+#[derive(Clone, Debug)]
+pub enum Fill {
+    /// Bytes that are the same in every row.
+    Literal(Vec<u8>),
+    /// The unit with this number.
+    Unit(usize),
+}
+
 /// A piece of a text of plain copies.
 #[derive(Clone, Debug)]
 pub enum CopiedPiece<'p> {
@@ -343,6 +352,8 @@ pub enum CopiedPiece<'p> {
 pub struct Program {
     /// The units, for rows that need them one by one.
     pub units: Vec<Unit>,
+    /// The units as they are filled in: those that are literals are joined.
+    pub fills: Vec<Fill>,
     /// The loop for all other rows.
     pub ops: Vec<Op>,
     /// All literals, followed by [`LITERAL_PADDING_BYTES`] bytes.
@@ -359,6 +370,29 @@ pub struct Program {
     pub always_substituted: bool,
 }
 
+/// Join the units that are literals.
+fn fills(units: &[Unit]) -> Vec<Fill> {
+    let mut fills = Vec::new();
+    for (number, unit) in units.iter().enumerate() {
+        let literal = |seg: &Seg| if let Seg::Lit(s, _) = seg { Some(s.clone()) } else { None };
+        let Some(literals) = unit.segs.iter().map(literal).collect::<Option<Vec<_>>>() else {
+            fills.push(Fill::Unit(number));
+            continue;
+        };
+        if !matches!(fills.last(), Some(Fill::Literal(_))) {
+            fills.push(Fill::Literal(Vec::new()));
+        }
+        let text = literals.concat();
+        if let Some(Fill::Literal(bytes)) = fills.last_mut() {
+            if unit.join == Join::Line && !text.is_empty() {
+                bytes.push(b'\n');
+            }
+            bytes.extend_from_slice(text.as_bytes());
+        }
+    }
+    fills
+}
+
 impl Program {
     /// Bind the pieces of one text to columns.
     pub fn new(pieces: &[Piece], columns: &Columns) -> Self {
@@ -372,6 +406,7 @@ impl Program {
             fragments: Vec::new(),
             always_substituted: units.iter().any(|u| u.always_substituted),
             units: Vec::new(),
+            fills: Vec::new(),
         };
         for unit in &units {
             let may_form = unit.may_form_placeholder(columns);
@@ -406,6 +441,7 @@ impl Program {
             }
         }
         program.literals.extend_from_slice(&[0; LITERAL_PADDING_BYTES]);
+        program.fills = fills(&units);
         program.units = units;
         program
     }
@@ -421,6 +457,7 @@ impl Program {
             fragments: Vec::new(),
             always_substituted: false,
             units: Vec::new(),
+            fills: Vec::new(),
         }
     }
 
@@ -433,6 +470,7 @@ impl Program {
     pub fn copying<'p>(pieces: impl IntoIterator<Item = CopiedPiece<'p>>) -> Self {
         let mut out = Self {
             units: Vec::new(),
+            fills: Vec::new(),
             ops: Vec::new(),
             literals: Vec::new(),
             scanned: Vec::new(),
@@ -464,6 +502,11 @@ impl Program {
             Op::Lit(start, end) => CopiedPiece::Lit(Cow::Borrowed(&self.literals[start..end])),
             other => CopiedPiece::Op(other),
         })
+    }
+
+    /// Return the number of bytes of all literals.
+    pub fn literal_bytes(&self) -> usize {
+        self.ops.iter().map(|op| if let Op::Lit(start, end) = op { end - start } else { 0 }).sum()
     }
 
     fn lit(&mut self, bytes: &[u8]) {

@@ -198,12 +198,24 @@ impl Tokens {
 
     /// Return true if none of the adjacent texts in `bytes` contains a token or ends in the beginning of one.
     /// `end(index)` is the end of the text with the byte at `index`.
-    pub fn none_in_rows(&self, bytes: &[u8], end: impl Fn(usize) -> usize) -> bool {
-        self.begins(bytes, 0).all(|index| {
-            let rest = &bytes[index..end(index)];
+    pub fn none_in_rows(&self, bytes: &[u8], end: impl FnMut(usize) -> usize) -> bool {
+        self.first_in_rows(bytes, 0, end).is_none() && !self.has_empty
+    }
+
+    /// Return the first index at or after `from` where one of the adjacent texts in `bytes` contains a token, or where
+    /// the beginning of one begins that the text ends in. `end(index)` is as for [`Self::none_in_rows`], for ascending
+    /// indices. Empty tokens don't count.
+    pub fn first_in_rows(&self, bytes: &[u8], from: usize, mut end: impl FnMut(usize) -> usize) -> Option<usize> {
+        self.begins(bytes, from).find(|index| {
+            let rest = &bytes[*index..end(*index)];
             let forms = |token: &String| rest.starts_with(token.as_bytes()) || token.as_bytes().starts_with(rest);
-            !self.all.iter().any(forms)
-        }) && !self.has_empty
+            self.all.iter().any(forms)
+        })
+    }
+
+    /// Return true if some token is empty, and occurs everywhere.
+    pub fn has_empty(&self) -> bool {
+        self.has_empty
     }
 
     /// Return the rests of the tokens in whose beginning `literal` ends.

@@ -20,6 +20,9 @@ pub struct Requests {
     pub(super) len: usize,
 }
 
+/// The fields of messages that say who speaks.
+const ROLE: &str = "role";
+
 impl Requests {
     /// Open a column of texts or of messages; `is_json` is true if the texts are messages as JSON.
     ///
@@ -48,16 +51,72 @@ impl Requests {
     }
 
     /// Return the text of a request; None if the row has none.
-    pub(super) fn text(&self, row: usize) -> Option<&[u8]> {
+    pub(crate) fn text(&self, row: usize) -> Option<&[u8]> {
         match &self.column.root {
             MessageColumn::Text(texts, _) if !self.column.root.is_null(row) => Some(texts.bytes(row)),
             _ => None,
         }
     }
 
+    /// Return the number of requests.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Return true if a row has no request.
+    pub(crate) fn is_null(&self, row: usize) -> bool {
+        self.column.root.is_null(row)
+    }
+
+    /// Call `each` with the bytes of each message of a request, and with its role, if it has one. A text is a single message.
+    pub(crate) fn each_message(&self, row: usize, written: &mut Vec<u8>, mut each: impl FnMut(&[u8], Option<&str>)) {
+        let root = &self.column.root;
+        let mut message = |role: Option<&str>, write: &dyn Fn(&mut Vec<u8>)| {
+            written.clear();
+            write(written);
+            each(written, role);
+        };
+        match (self.column.parsed(row), root) {
+            (Some(Value::List(items)), _) => {
+                for item in &items {
+                    message(role_of(item), &|out| write_value(item, out));
+                }
+            }
+            (Some(request), _) => message(None, &|out| write_value(&request, out)),
+            (None, MessageColumn::List(ends, items, _)) => {
+                for item in ends[row]..ends[row + 1] {
+                    message(role_in(items, item).as_deref(), &|out| write(items, item, out));
+                }
+            }
+            (None, root) => message(None, &|out| write(root, row, out)),
+        }
+    }
+
+    /// Return the texts in the bytes of a message, one after the other.
+    pub(crate) fn texts(bytes: &[u8]) -> Vec<u8> {
+        bytes.split(|byte| *byte == END).filter(|text| text.first() != Some(&ASIDE)).flatten().copied().collect()
+    }
+
     /// Return true if the requests are texts.
     pub(super) fn are_texts(&self) -> bool {
         !self.column.is_json && matches!(self.column.root, MessageColumn::Text(..))
+    }
+}
+
+/// Return the role of a message.
+fn role_of(message: &Value) -> Option<&str> {
+    let Value::Dict(items) = message else { return None };
+    items.iter().find(|(key, _)| key.as_str() == Some(ROLE))?.1.as_str()
+}
+
+/// Return the role of a message among items.
+fn role_in(items: &MessageColumn, item: usize) -> Option<String> {
+    let MessageColumn::Struct(fields, _) = items else { return None };
+    match &fields.iter().find(|(name, _)| name == ROLE)?.1 {
+        MessageColumn::Text(texts, nulls) if nulls.as_ref().is_none_or(|nulls| nulls.is_valid(item)) => {
+            Some(String::from_utf8_lossy(texts.bytes(item)).into_owned())
+        }
+        _ => None,
     }
 }
 

@@ -98,6 +98,7 @@ impl CompiledRenderer {
             let mut out = Vec::new();
             for batch in samples {
                 let before = position.filled.is_some().then(|| (*start, draws.clone()));
+                let first = out.len();
                 for rows in render(&self.core, batch, *start, labels, draws, request.core, host)? {
                     let hashes = request.hashes.then(|| statistics::hash_array(&rows.prompts, is_json)).transpose()?;
                     out.push(PyRenderedRows { rows, hashes });
@@ -105,7 +106,9 @@ impl CompiledRenderer {
                 *start += batch.num_rows();
                 if let (Some(before), Some(filled)) = (before, &position.filled) {
                     let mut filled = filled.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                    self.count_filled(batch, before, labels, host, &mut filled)?;
+                    let changed = out[first..].iter().map(|rendered| rendered.rows.changed.as_deref());
+                    let changed = changed.collect::<Option<Vec<_>>>().map(|changed| changed.concat());
+                    self.count_filled(batch, before, changed, labels, host, &mut filled)?;
                 }
             }
             Ok(out)
@@ -114,10 +117,12 @@ impl CompiledRenderer {
     }
 
     /// Count the rows of a batch whose values were filled in: those that come out otherwise under the other rule.
+    /// `changed` are the rows whose texts aren't copies, if they are known.
     fn count_filled(
         &self,
         batch: &RecordBatch,
         position: (usize, Option<Draws>),
+        changed: Option<Vec<usize>>,
         labels: &[Option<Value>],
         host: &Interpreter,
         filled: &mut FilledRows,
@@ -151,11 +156,42 @@ impl CompiledRenderer {
             filled.same_shapes.insert(shape);
         }
         host.failure();
-        if is_flagged || filled.compares_all == Some(true) {
-            self.compare(other, batch, position, labels, host, filled)?;
+        let compares_copies =
+            *filled.compares_copies.get_or_insert_with(|| render::only_copies(other, schema).unwrap_or(false));
+        match changed {
+            // The other rule would have given the copies.
+            Some(changed) if compares_copies && filled.compares_all == Some(false) => {
+                self.add_changed(other, batch, position, &changed, labels, host, filled)?;
+            }
+            _ if is_flagged || filled.compares_all == Some(true) => {
+                self.compare(other, batch, position, labels, host, filled)?;
+            }
+            _ => {}
         }
         host.take_substituted();
         host.take_shapes();
+        Ok(())
+    }
+
+    /// Count rows of a batch that are known to differ under the other rule.
+    #[allow(clippy::too_many_arguments, reason = "the rows, and where they stand")]
+    fn add_changed(
+        &self,
+        other: &CompiledConfig,
+        batch: &RecordBatch,
+        position: (usize, Option<Draws>),
+        changed: &[usize],
+        labels: &[Option<Value>],
+        host: &Interpreter,
+        filled: &mut FilledRows,
+    ) -> Result<()> {
+        let count = filled.count + changed.len();
+        if let (Some(first), None) = (changed.first(), &filled.first) {
+            let (start, mut draws) = position;
+            self.core.skip(start, first - start, &mut draws)?;
+            self.compare(other, &batch.slice(first - start, 1), (*first, draws), labels, host, filled)?;
+        }
+        filled.count = count;
         Ok(())
     }
 

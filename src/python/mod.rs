@@ -11,6 +11,7 @@
 //! | `json_reader` | files of JSON objects as tables |
 //! | `audit` | searches of an audit in whole columns |
 //! | `prefix_order` | samples in the order of equal beginnings, and what requests share |
+//! | `prompt_cache` | what a service's cache of prompts serves |
 //! | `token_ids` | texts as token ids |
 //! | `conversations` | columns of conversations, read for chat templates |
 //! | `fewshot_sampling` | examples drawn with Python's random numbers |
@@ -36,6 +37,7 @@ mod json_lines;
 mod json_reader;
 mod notes;
 mod prefix_order;
+mod prompt_cache;
 mod rendered_rows;
 mod shown_columns;
 mod single;
@@ -79,6 +81,7 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<notes::PyNote>()?;
     module.add_class::<statistics::Lengths>()?;
     module.add_class::<statistics::Duplicates>()?;
+    module.add_class::<statistics::RequestsHash>()?;
     module.add_class::<jinja::JinjaProgram>()?;
     module.add_class::<json_lines::PyLineLayout>()?;
     module.add_class::<json_lines::PySeenIds>()?;
@@ -88,6 +91,7 @@ pub fn core_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<audit::TextFinder>()?;
     module.add_class::<prefix_order::RowSource>()?;
     module.add_class::<prefix_order::SharedBytes>()?;
+    module.add_class::<prompt_cache::PromptTree>()?;
     module.add_class::<token_ids::TextEncoder>()?;
     module.add_class::<token_ids::TokenRows>()?;
     module.add_class::<token_ids::TokenColumns>()?;

@@ -47,6 +47,40 @@ pub(super) fn request_hashes<'py>(
     export(py, plain(py, hashes)?)
 }
 
+/// One hash for the requests of a run, which are added batch by batch.
+#[pyclass(frozen, module = "promptpress._core")]
+pub(super) struct RequestsHash {
+    inner: Mutex<statistics::StreamHash>,
+    is_json: bool,
+}
+
+#[pymethods]
+impl RequestsHash {
+    /// Start without requests. If `json` is true, the texts are requests as JSON.
+    #[new]
+    #[pyo3(signature = (json = false))]
+    fn new(json: bool) -> Self {
+        Self { inner: Mutex::default(), is_json: json }
+    }
+
+    /// Add the requests that come next.
+    fn update(&self, py: Python<'_>, requests: Imported<ArrayRef>) -> PyResult<()> {
+        let requests = requests.0;
+        let work = || {
+            let column = RequestColumn::new(&requests, self.is_json)?;
+            self.inner.lock().unwrap_or_else(PoisonError::into_inner).update(&column);
+            Ok(())
+        };
+        let added = detached_rows(py, None, requests.len(), work)?;
+        plain(py, added)
+    }
+
+    /// Return the hash of all requests so far: 64 hexadecimal digits.
+    fn hexdigest(&self) -> String {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).hex_digits()
+    }
+}
+
 fn internal(error: &arrow_schema::ArrowError) -> Error {
     Error::render(Code::InternalError, error.to_string())
 }

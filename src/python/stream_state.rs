@@ -17,6 +17,8 @@ pub(super) struct FilledRows {
     pub(super) first: Option<Divergence>,
     /// True if every row has to be compared; None if that isn't known yet.
     pub(super) compares_all: Option<bool>,
+    /// True if a text that isn't a copy differs from that of the other rule; None if that isn't known yet.
+    pub(super) compares_copies: Option<bool>,
     /// The shapes whose plans are the same under both rules.
     pub(super) same_shapes: HashSet<Vec<u32>>,
     /// True if some rows couldn't be compared.

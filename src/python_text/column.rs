@@ -24,6 +24,9 @@ pub struct TextColumn {
     pub(super) short: bool,
 }
 
+/// The number of texts that are looked at one after the other, to find the one with a byte.
+const NEAR_TEXTS: usize = 16;
+
 /// The maximal length of numbers and timestamps. A text that is known to be no longer is copied in fewer steps.
 pub const SHORT_TEXT_BYTES: usize = SLOT_BYTES;
 
@@ -75,23 +78,51 @@ impl TextColumn {
         }
     }
 
-    /// Return the end of the text that contains byte `index` of [`checked`](Self::checked). Both count from the first
-    /// row of `rows`.
+    /// Return the row of the text that contains byte `index` of [`checked`](Self::checked), and the end of this text.
+    /// All count from the first row of `rows`; the row is `from` or a later one, mostly one soon after.
     ///
     /// # Panics
     ///
     /// If there are no such rows, or no such byte.
-    pub fn end_around(&self, rows: Range<usize>, index: usize) -> usize {
-        fn end<O: OffsetSizeTrait>(offsets: &[O], index: usize) -> usize {
+    #[inline]
+    pub fn text_around(&self, rows: Range<usize>, from: usize, index: usize) -> (usize, usize) {
+        #[inline]
+        fn text<O: OffsetSizeTrait>(offsets: &[O], from: usize, index: usize) -> (usize, usize) {
             let first = offsets[0].as_usize();
-            let next_text = offsets.partition_point(|offset| offset.as_usize() <= first + index);
-            offsets[next_text].as_usize() - first
+            let next = &offsets[from + 1..];
+            let is_before = |offset: &O| offset.as_usize() <= first + index;
+            // A few texts are looked at one after the other, before the others are searched.
+            let few = next.len().min(NEAR_TEXTS);
+            let row = match next[..few].iter().position(|offset| !is_before(offset)) {
+                Some(row) => row,
+                None => few + next[few..].partition_point(is_before),
+            };
+            (from + row, next[row].as_usize() - first)
         }
         match &self.layout {
-            TextLayout::Plain(Slices::Narrow { offsets, .. }) => end(&offsets[rows.start..=rows.end], index),
-            TextLayout::Plain(Slices::Wide { offsets, .. }) => end(&offsets[rows.start..=rows.end], index),
+            TextLayout::Plain(Slices::Narrow { offsets, .. }) => text(&offsets[rows.start..=rows.end], from, index),
+            TextLayout::Plain(Slices::Wide { offsets, .. }) => text(&offsets[rows.start..=rows.end], from, index),
             _ => unreachable!("rows that were checked together lie together"),
         }
+    }
+
+    /// Return the texts of some rows, in ascending order, as a column.
+    ///
+    /// # Panics
+    ///
+    /// If there are no such rows.
+    #[must_use]
+    pub fn of_rows(&self, rows: &[usize]) -> Self {
+        // Rows that lie together stay so, and are searched together.
+        if let [first, .., last] = *rows
+            && last - first == rows.len() - 1
+            && let Some(slice) = self.slice(first..last + 1)
+        {
+            return slice;
+        }
+        let picks = rows.iter().map(|row| *row as u32).collect();
+        let layout = TextLayout::Picked { picks, values: Box::new(self.clone()), whole: false };
+        Self { len: rows.len(), nulls: None, layout, short: self.short }
     }
 
     /// Make a column of parts of the texts of other columns, without a copy.
@@ -319,11 +350,18 @@ impl TextColumn {
     /// For a slice of a larger array, only the slice's range is returned. If the column shares the array's buffers, the
     /// text `None` of a null isn't included, and the bytes of a null may be anything, even invalid UTF-8.
     pub fn contiguous(&self) -> Option<&[u8]> {
+        self.stretch(0..self.len)
+    }
+
+    /// [`Self::contiguous`] for some rows.
+    pub fn stretch(&self, rows: Range<usize>) -> Option<&[u8]> {
         let (first, last, data) = match &self.layout {
             TextLayout::Plain(Slices::Narrow { offsets, data }) => {
-                (i64::from(*offsets.first()?), i64::from(*offsets.last()?), data)
+                (i64::from(*offsets.get(rows.start)?), i64::from(*offsets.get(rows.end)?), data)
             }
-            TextLayout::Plain(Slices::Wide { offsets, data }) => (*offsets.first()?, *offsets.last()?, data),
+            TextLayout::Plain(Slices::Wide { offsets, data }) => {
+                (*offsets.get(rows.start)?, *offsets.get(rows.end)?, data)
+            }
             _ => return None,
         };
         data.get(usize::try_from(first).ok()?..usize::try_from(last).ok()?)

@@ -112,6 +112,16 @@ pub fn plans_differ(compiled: &CompiledConfig, other: &CompiledConfig, schema: &
     Ok(plans.is_some_and(|(left, right)| !same(&left, &right)))
 }
 
+/// Return true if a configuration makes all texts by copying, whatever the samples hold.
+///
+/// # Errors
+///
+/// The errors of a schema that the configuration can't render.
+pub fn only_copies(compiled: &CompiledConfig, schema: &SchemaRef) -> Result<bool> {
+    let plans = Way { bound: BoundConfig::new(compiled, schema)? }.plans();
+    Ok(plans.is_some_and(|plans| !any_may_need_substitution(&plans)))
+}
+
 /// Return true if the two rules can give rows of a shape other texts although no placeholder forms in a value, because
 /// their plans differ.
 ///

@@ -46,7 +46,9 @@ mod values;
 pub use batches::{render, render_turn};
 pub use compiled::{CompiledConfig, label_column, labels_of};
 pub(crate) use copying::{Pairs, Step as CopyStep, put};
-pub use divergence::{Divergence, divergence, divergence_from, examples_differ, opposite, plans_differ, shape_differs};
+pub use divergence::{
+    Divergence, divergence, divergence_from, examples_differ, only_copies, opposite, plans_differ, shape_differs,
+};
 pub use explain::explain;
 pub use findings::findings;
 pub use input::{NoPython, PythonCallbacks, array_of, imported, joined};

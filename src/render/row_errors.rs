@@ -93,6 +93,11 @@ fn joined_outcome(outcomes: Vec<RenderedRows>) -> Vec<RenderedRows> {
             text_bytes: None,
             spans: join(|outcome| outcome.spans.as_ref())?,
             errors: join(|outcome| outcome.errors.as_ref())?,
+            changed: outcomes
+                .iter()
+                .map(|outcome| outcome.changed.clone())
+                .collect::<Option<Vec<_>>>()
+                .map(|c| c.concat()),
         })
     };
     match whole() {
@@ -187,6 +192,7 @@ impl FailingRows<'_> {
             text_bytes: None,
             spans,
             errors: Some(Arc::new(StringArray::from(vec![text; requests]))),
+            changed: None,
         })
     }
 }

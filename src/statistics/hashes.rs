@@ -58,23 +58,42 @@ fn hashes(column: &RequestColumn) -> Vec<Option<RequestHash>> {
 
 impl RequestColumn {
     fn hash(&self, row: usize, written: &mut Vec<u8>) -> RequestHash {
-        let parsed = self.parsed(row);
-        let hash = match (&self.root, &parsed) {
-            (_, Some(Value::Str(text))) => blake3::hash(text.as_bytes()),
-            (MessageColumn::Text(texts, _), None) => blake3::hash(texts.bytes(row)),
-            (root, parsed) => {
-                written.clear();
-                match parsed {
-                    Some(request) => write_value(request, unchanged, written),
-                    None => write(root, row, unchanged, written),
-                }
-                blake3::keyed_hash(&MESSAGES_KEY, written)
-            }
+        let hash = match self.content(row, written) {
+            Content::Text(text) => blake3::hash(text),
+            Content::Messages(written) => blake3::keyed_hash(&MESSAGES_KEY, written),
         };
         let mut out = [0; HASH_BYTES];
         out.copy_from_slice(&hash.as_bytes()[..HASH_BYTES]);
         out
     }
+
+    /// Return what is hashed of a row's request; `written` holds it unless it is the column's.
+    pub(super) fn content<'a>(&'a self, row: usize, written: &'a mut Vec<u8>) -> Content<'a> {
+        written.clear();
+        match (&self.root, self.parsed(row)) {
+            (_, Some(Value::Str(text))) => {
+                written.extend_from_slice(text.as_bytes());
+                Content::Text(written)
+            }
+            (_, Some(request)) => {
+                write_value(&request, unchanged, written);
+                Content::Messages(written)
+            }
+            (MessageColumn::Text(texts, _), None) => Content::Text(texts.bytes(row)),
+            (root, None) => {
+                write(root, row, unchanged, written);
+                Content::Messages(written)
+            }
+        }
+    }
+}
+
+/// The bytes of a request that are hashed.
+pub(super) enum Content<'a> {
+    /// A text.
+    Text(&'a [u8]),
+    /// Messages in canonical form.
+    Messages(&'a [u8]),
 }
 
 /// Appends the serialised form of a text.

@@ -198,6 +198,6 @@ def test_the_command_says_options(tmp_path: Any, capsys: pytest.CaptureFixture[s
     assert main([*given, *allowed, "--mask", "assistant", "--tokenizer", f"{tmp_path}/tokenizer.json"]) == 0
     out = capsys.readouterr().out
     assert "to do: take --mask assistant+end" in out
-    assert "train the last one alone (--last-turn)" in out
+    assert "write a row for each turn (--turns each)" in out
     assert main([*given, "--mask", "assistant"]) == 2
     assert "--mask: what is trained are tokens; --tokenizer FILE says whose" in capsys.readouterr().err

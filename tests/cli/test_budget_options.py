@@ -190,7 +190,7 @@ def test_two_budgets_are_compared(job: tuple[str, ...], capsys: pytest.CaptureFi
 
 def test_requests_of_an_api_in_prefix_order_are_those_of_render(job: tuple[str, ...]) -> None:
     export = ("export", "openai-batch", *job, *BUDGET, "--model-name", "m", "--out", "out.jsonl")
-    assert main([*export, "--order", "prefix", "--cache-control", "--custom-id", "{sample}-{n_shots}"]) == 0
+    assert main([*export, "--order", "prefix", "--cache-control", "auto", "--custom-id", "{sample}-{n_shots}"]) == 0
     lines = [json.loads(line) for line in Path("out.jsonl").read_text(encoding="utf-8").splitlines()]
     assert all(line["body"]["prompt_cache_key"] for line in lines)
     assert main(["render", *job, *BUDGET, "--out", "fitted.parquet"]) == 0

@@ -16,7 +16,7 @@ from parts.small_tokenizers import small_tokenizer
 from promptpress_workbench.cli import main
 from promptpress_workbench.cli.arguments import make_parser, parse
 from promptpress_workbench.cli.commands import COMMANDS
-from promptpress_workbench.cli.options import GROUPS, OPERANDS, OPTIONS, STAGES, option_name, stage_of
+from promptpress_workbench.cli.options import GROUPS, OPERANDS, OPTIONS, STAGES, option_name
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -38,7 +38,6 @@ def test_each_option_is_in_one_group_of_one_stage() -> None:
         name for name, count in Counter(name for group in GROUPS.values() for name in group).items() if count > 1
     ] == []
     assert STAGES == ("samples", "template", "messages", "chat template", "tokens and masks", "output")
-    assert (stage_of("data"), stage_of("jinja"), stage_of("max_seq_len")) == ("samples", "template", "tokens and masks")
     assert {name for command in COMMANDS.values() for name in command.options} == {*OPTIONS, *OPERANDS}
 
 

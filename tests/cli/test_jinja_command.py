@@ -71,15 +71,15 @@ def test_a_file_is_as_jinja2_reads_it(folder: Path) -> None:
 
 
 def test_rows_that_jinja2_renders_are_counted_with_the_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    some = "{% if a == '4' %}{{ q | wordwrap(2) }}{% else %}{{ q }}{% endif %}"
+    some = "{% if a == '4' %}{{ q | striptags }}{% else %}{{ q }}{% endif %}"
     assert render("--jinja", some, "--data", "test.jsonl", "--batch-size", "1") == 0
     errors = capsys.readouterr().err
-    assert "2 rows compiled, 1 rendered by Jinja2: line 1: the filter `wordwrap` on a value of the row (1)" in errors
+    assert "2 rows compiled, 1 rendered by Jinja2: line 1: the filter `striptags` on a value of the row (1)" in errors
     assert "last_run" not in errors
-    assert render("--jinja", "{{ q | wordwrap(2) }}", "--data", "test.jsonl") == 0
+    assert render("--jinja", "{{ q | striptags }}", "--data", "test.jsonl") == 0
     errors = capsys.readouterr().err
-    assert "0 rows compiled, 3 rendered by Jinja2: line 1: the filter `wordwrap` on a value of the row (3)" in errors
-    assert render("--jinja", "{{ q | wordwrap(2) }}", "--data", "test.jsonl", "--quiet") == 0
+    assert "0 rows compiled, 3 rendered by Jinja2: line 1: the filter `striptags` on a value of the row (3)" in errors
+    assert render("--jinja", "{{ q | striptags }}", "--data", "test.jsonl", "--quiet") == 0
     assert capsys.readouterr().err == ""
 
 
@@ -95,7 +95,7 @@ def test_options_of_templates() -> None:
     ("code", "message", "arguments"),
     [
         (3, "--jinja: line 1: TemplateSyntaxError", ["--jinja", "{{ q"]),
-        (3, "--fallback jinja2 has Jinja2 render it", ["--jinja", "{{ q|wordwrap(2) }}", "--fallback", "refuse"]),
+        (3, "--fallback jinja2 has Jinja2 render it", ["--jinja", "{{ q|striptags }}", "--fallback", "refuse"]),
         (3, "q.jinja: No such file", ["--jinja", "q.jinja"]),
         (2, "--jinja Q: {q}: no such file; and as a template it names no column", ["--jinja", "Q: {q}"]),
         (4, "row 0: UndefinedError: 'str object' has no attribute 'b'", ["--jinja", "{{ q.b.c }}"]),
@@ -312,10 +312,10 @@ def test_show(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_stats(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["stats", "--jinja", "{{ a | center(3) }}", "--data", "test.jsonl", "--json"]) == 0
+    assert main(["stats", "--jinja", "{{ a | escape }}", "--data", "test.jsonl", "--json"]) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["requests"] == 3
-    assert printed.err.startswith("promptpress: 0 rows compiled, 3 rendered by Jinja2: line 1: the filter `center`")
+    assert printed.err.startswith("promptpress: 0 rows compiled, 3 rendered by Jinja2: line 1: the filter `escape`")
     with_chat_template = ["--template", "{q}", "--chat-template", ".", "--data", "test.jsonl", "--json"]
     assert json.loads(output(capsys, "stats", *with_chat_template))["requests"] == 3
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -118,33 +117,110 @@ def test_parameters_of_generation_are_json(folder: Path) -> None:
     assert json.loads(rows()[0]["arguments"]["generation_kwargs"])["max_gen_toks"] == 256
 
 
-def test_an_export_says_how_to_sample(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The parameters that a task sets for its requests, in the words of APIs, as an option that can be copied."""
-    text = "test_split: test\ndoc_to_text: '{{ q }}'\ndoc_to_target: a\n"
-    more = """generation_kwargs: {until: ["\\n", "it's"], do_sample: false, top_p: 0.9}\n"""
-    for kwargs, want in (
-        ("", {"temperature": 0.0, "max_tokens": 256, "stop": ["\n\n"]}),
-        (more, {"stop": ["\n", "it's"], "top_p": 0.9, "temperature": 0.0}),
-    ):
-        (folder / "task.yaml").write_text(text + kwargs)
-        command = [
-            "export",
-            "openai-batch",
-            "task.yaml",
-            "--data",
-            "test.jsonl",
-            "--model-name",
-            "m",
-            "--out",
-            "b.jsonl",
-        ]
-        assert main(command) == 0
-        (note,) = (line for line in capsys.readouterr().err.splitlines() if "generation_kwargs" in line)
-        option = shlex.split(note.partition("; ")[2].removesuffix(" sets it"))
-        assert (option[0], json.loads(option[1])) == ("--params", want)
-        assert main([*command, *option]) == 0
-        assert "generation_kwargs" not in capsys.readouterr().err
-        assert json.loads((folder / "b.jsonl").read_text().splitlines()[0])["body"].items() >= want.items()
+GENERATE = "task: sums\ntest_split: test\ndoc_to_text: '{{ q }}'\ndoc_to_target: a\n"
+
+
+def export(form: str, *arguments: str, out: str = "b.jsonl") -> list[Any]:
+    names = [] if form.endswith("tokens") or form == "ray" else ["--model-name", "m"]
+    command = ["export", form, "task.yaml", "--data", "test.jsonl", *names, *arguments, "--out", out]
+    assert main(command) == 0
+    return [json.loads(line) for line in Path(out).read_text().splitlines()] if out.endswith("l") else []
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "given", "want"),
+    [
+        ("", None, {"temperature": 0.0, "stop": ["\n\n"], "max_tokens": 256}),
+        ("{until: [x, \"it's\"], do_sample: false, top_p: 0.9}", None,
+         {"temperature": 0, "top_p": 0.9, "stop": ["x", "it's"], "max_tokens": 256}),
+        ("{until: x, do_sample: true, temperature: 0.7, max_gen_toks: 9}", None,
+         {"temperature": 0.7, "stop": ["x"], "max_tokens": 9}),
+        ("{until: ['', x], max_tokens: 8, max_gen_toks: 9}", {"temperature": 1, "stop": None},
+         {"temperature": 1, "max_tokens": 8}),
+        ("{until: []}", {"max_completion_tokens": 5}, {"temperature": 0, "max_completion_tokens": 5}),
+        ("{until: [a, b, c, d, e]}", None, {"temperature": 0, "stop": ["a", "b", "c", "d"], "max_tokens": 256}),
+        ("{until: [a, b, c, d, e]}", {"stop": ["e"]}, {"temperature": 0, "stop": ["e"], "max_tokens": 256}),
+    ],
+)  # fmt: skip
+def test_an_export_samples_as_the_task_says(
+    kwargs: str, given: Any, want: dict[str, Any], folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The parameters are in the requests, in the words of APIs; null in `--params` leaves one out."""
+    (folder / "task.yaml").write_text(GENERATE + (f"generation_kwargs: {kwargs}\n" if kwargs else ""))
+    for request in export("openai-batch", *([] if given is None else ["--params", json.dumps(given)])):
+        assert {k: v for k, v in request["body"].items() if k not in ("model", "messages")} == want
+    message = capsys.readouterr().err
+    assert given is not None or f"task.yaml: each request has {json.dumps(want)}; --params changes it" in message
+    assert ("it has 5 stop words, and OpenAI takes 4" in message) == (want.get("stop") == ["a", "b", "c", "d"])
+
+
+def test_other_forms_have_the_parameters_in_their_words(folder: Path) -> None:
+    (folder / "task.yaml").write_text(GENERATE + "generation_kwargs: {until: [a, b, c, d, e], max_gen_toks: 9}\n")
+    assert export("vllm-batch")[0]["body"]["stop"] == ["a", "b", "c", "d", "e"]
+    export("ray", out="rows.parquet")
+    params = {"temperature": 0, "stop": ["a", "b", "c", "d", "e"], "max_tokens": 9}
+    assert pq.read_table("rows.parquet")["sampling_params"].to_pylist() == [params] * 3
+
+
+def joined(folder: Path, requests: list[Any], *arguments: str) -> list[Any]:
+    """Answer each request by its id, and join the answers to the task's rows."""
+    results = [
+        {"custom_id": request["custom_id"], "response": {"body": {"choices": [{"text": f"to {request['custom_id']}"}]}}}
+        for request in reversed(requests)
+    ]
+    (folder / "results.jsonl").write_text("".join(json.dumps(line) + "\n" for line in results))
+    command = ["join", "results.jsonl", "--table", "task.yaml", "--data", "test.jsonl", "--out", "a.jsonl", "--quiet"]
+    assert main([*command, *arguments]) == 0
+    return [json.loads(line) for line in (folder / "a.jsonl").read_text().splitlines()]
+
+
+def test_each_repeat_is_a_request(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "task.yaml").write_text(GENERATE + "repeats: 2\n")
+    requests = export("openai-batch")
+    assert [request["custom_id"] for request in requests] == list("012345")
+    locations = [(row["doc_id"], row["repeat"], row["response"]) for row in joined(folder, requests)]
+    assert locations == [(number // 2, number % 2, f"to {number}") for number in range(6)]
+    ids = [request["custom_id"] for request in export("openai-batch", "--custom-id", "{doc_id}-{repeat}")]
+    assert ids == ["0-0", "0-1", "1-0", "1-1", "2-0", "2-1"]
+    assert main(["stats", "task.yaml", "--data", "test.jsonl"]) == 0
+    assert "6 requests" in capsys.readouterr().out
+
+
+def test_a_task_with_a_column_of_labels(folder: Path) -> None:
+    """`label` is a column of the documents, and no request's."""
+    rows = [{**row, "label": 1, "repeat": "x"} for row in DOCS]
+    (folder / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "task.yaml").write_text(GENERATE)
+    assert [row["response"] for row in joined(folder, export("openai-batch"))] == ["to 0", "to 1", "to 2"]
+
+
+def test_shots_as_messages(folder: Path) -> None:
+    (folder / "task.yaml").write_text(GENERATE + "fewshot_split: train\ndescription: 'Add. '\n")
+    options = ["--shots", "1", "--examples", "train.jsonl", "--fewshot-as-multiturn", "--system", "Be brief. "]
+    requests = export("openai-batch", *options)
+    messages = [request["body"]["messages"] for request in requests]
+    assert [[message["role"] for message in chat] for chat in messages] == [["system", "user", "assistant", "user"]] * 3
+    assert messages[0][0]["content"] == "Be brief. Add. "
+    assert [json.loads(row["prompt"]) for row in joined(folder, requests, *options)] == messages
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["export", "openai-batch", "--template", "{q}", "--processed-docs", "--model-name", "m"], "there is none"),
+        (
+            ["join", "results.jsonl", "--table", "sums.json", "--processed-docs"],
+            "--processed-docs: is for tasks of",
+        ),
+        (["join", "results.jsonl", "--table", "task.yaml", "--predictions", "p"], "is scored by lm_eval"),
+        (["join", "results.jsonl", "--table", "sums.json", "--unanswered", ""], "--unanswered: is a prediction"),
+    ],
+)
+def test_misplaced_options(words: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "results.jsonl").write_text("")
+    (folder / "sums.json").write_text('{"template": "{q}"}')
+    assert main([*words, "--data", "test.jsonl", "--out", "out.jsonl"]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_chats() -> None:
@@ -193,7 +269,6 @@ def test_includes(folder: Path) -> None:
         (3, "doc_to_txt: TypeError: no task has this key; did you mean doc_to_text?", "doc_to_txt: a\n" + TASK, []),
         (2, "--keep: task.yaml is a task of lm-evaluation-harness", TASK, ["--keep", "q"]),
         (2, "--shots-seed is the seed of its examples", TASK, ["--seed", "7"]),
-        (2, "--fewshot-as-multiturn: examples are messages in a chat", TASK, ["--fewshot-as-multiturn"]),
         (2, "write Parquet, Arrow or JSONL", TASK, ["--out-format", "csv"]),
         (3, "--examples: shots are drawn from the split 'train'", TASK, ["--shots", "1"]),
         (4, "row 0: ", TASK + "doc_to_target: '{{ a.b.c }}'\n", []),

@@ -140,6 +140,7 @@ SINKS: dict[str, tuple[str, ...]] = {
         name: ("export", name, "--out", "out.jsonl", *TOKENS) for name in ("vllm-tokens", "sglang-tokens", "ray-tokens")
     },
     **{name: ("export", name, "--out", "out.jsonl", *TRAINED) for name in ("trl-tokens", "axolotl-tokens")},
+    "trl-preference-tokens": ("export", "trl-preference-tokens", "--out", "out.jsonl", *TOKENS, *PAIRS),
     "show": ("show", "--row", "2"),
     "view": ("view", "--html", "out.html", "--row", "0-3"),
     "stats": ("stats", "--json"),
@@ -150,7 +151,8 @@ SINKS: dict[str, tuple[str, ...]] = {
 OF_TOKENS = {name for name, export in EXPORTS.items() if export.writes == "tokens"} | {"tokenize"}
 OF_TEXTS = OF_TOKENS | {"completions"}
 OF_TRAINING = {"trl-tokens", "axolotl-tokens"}
-OF_MESSAGES = set(EXPORTS) - OF_TOKENS
+OF_ANSWERS = "trl-preference-tokens"
+OF_MESSAGES = set(EXPORTS) - OF_TOKENS - {OF_ANSWERS}
 
 
 def reasons() -> dict[str, str]:
@@ -168,6 +170,8 @@ def refused(name: str, sink: str, *, has_chat: bool) -> str | None:  # noqa: PLR
         return "no-fingerprint" if name == "lm-eval task" else None
     if sink == "audit" and not has_chat and source.prompts_are_there:
         return "no-audit"
+    if sink == OF_ANSWERS:
+        return "no-chat" if not has_chat else None if source.prompts_are_there else "takes-answers"
     if name == "lm-eval task":
         # It puts the chat template behind its contexts itself.
         return "no-audit" if sink == "audit" else "no-chat" if sink in OF_TRAINING else None
@@ -307,6 +311,14 @@ def check_tokens(folder: Path, texts: list[Prompt], *, trained: bool) -> None:
             assert tokenizer.decode(labels, skip_special_tokens=False) == row["answer"] + "<|end|>"
 
 
+def check_preferences(folder: Path, prompts: list[Prompt]) -> None:
+    tokenizer = Tokenizer.from_file(str(folder / "model" / "tokenizer.json"))
+    for prompt, row, line in zip(prompts, ROWS, lines(folder), strict=True):
+        texts = [tokenizer.decode(ids, skip_special_tokens=False) for ids in line.values()]
+        answer = row["answer"] + "<|end|>"
+        assert texts == [str(prompt).removesuffix("<|assistant|>") + "<|assistant|>", answer, answer]
+
+
 def check_messages(folder: Path, sink: str, prompts: list[Prompt]) -> None:
     """All of each prompt's messages stand in its row of an export, and the answer where it is trained."""
     if sink == "datasets":
@@ -361,6 +373,8 @@ def test_each_cell_works_or_has_its_reason(  # noqa: PLR0917 - the cell, and fix
         answered = sink in OF_TRAINING
         texts = wanted(name, has_chat=has_chat, answered=answered)
         check_tokens(folder, texts, trained=answered)
+    elif sink == OF_ANSWERS:
+        check_preferences(folder, prompts)
     elif sink == "completions":
         assert [line["body"]["prompt"] for line in lines(folder)] == prompts
     elif sink in OF_MESSAGES:

@@ -87,7 +87,7 @@ def test_exports_of_a_column_of_messages_are_put_in_order() -> None:
 
 
 def test_requests_of_a_group_have_one_cache_key() -> None:
-    order = ("--order", "prefix", "--cache-control", "--params-columns", "user=q")
+    order = ("--order", "prefix", "--cache-control", "auto", "--params-columns", "user=q")
     assert run("export", "openai-batch", *TEMPLATE, "--out", "in.jsonl", "--model-name", "m", *order) == 0
     begin = pp.Renderer("{topic}: {q}", output="openai").fingerprint()[:8]
     bodies = [line["body"] for line in lines("in.jsonl")]
@@ -96,7 +96,7 @@ def test_requests_of_a_group_have_one_cache_key() -> None:
     assert [int(line["custom_id"]) for line in lines("in.jsonl")][:3] == [0, 4, 8]
 
 
-OPENAI = ["export", "openai-batch", *TEMPLATE, "--model-name", "m", "--cache-control"]
+OPENAI = ["export", "openai-batch", *TEMPLATE, "--model-name", "m", "--cache-control", "auto"]
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ OPENAI = ["export", "openai-batch", *TEMPLATE, "--model-name", "m", "--cache-con
         (OPENAI, ExitCode.USAGE, "add --order prefix"),
         ([*OPENAI, "--order", "prefix", "--url", "/v1/completions"], ExitCode.USAGE, "/v1/chat/completions"),
         ([*OPENAI, "--order", "prefix", "--params", '{"prompt_cache_key": "a"}'], ExitCode.USAGE, "already"),
-        (["export", "ray", *TEMPLATE, "--order", "prefix", "--cache-control"], ExitCode.USAGE, "openai-batch"),
+        (["export", "ray", *TEMPLATE, "--order", "prefix", "--cache-control", "auto"], ExitCode.USAGE, "openai-batch"),
     ],
 )
 def test_what_does_not_go_together_is_refused(

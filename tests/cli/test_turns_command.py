@@ -89,3 +89,19 @@ def test_completions_are_trained() -> None:
 def test_what_has_no_turns(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["render", "--template", "{id}", "--data", "talks.jsonl", "--turns", "each", "--out", "-"]) == 3
     assert "turns are those of a column of conversations" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("files")
+def test_conversations_without_a_turn_have_no_line(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("talks.jsonl").write_text("".join(json.dumps({"messages": talk}) + "\n" for talk in (TALK[:1], TALK[:2])))
+    given = ["export", "messages-json", "--data", "talks.jsonl", "--turns", "each", "--out", "out.jsonl"]
+    assert main(given) == 0
+    assert [json.loads(line)["sample"] for line in Path("out.jsonl").read_text().splitlines()] == [1]
+    assert "1 conversation without a turn of an assistant, and without a line; first row 0" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("files")
+def test_the_error_names_what_takes_token_ids(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["export", "trl-tokens", *CHAT[:4], *IDS, "--out", "ids.parquet", "--quiet"]) == 0
+    assert main(["audit", "ids.parquet"]) == 4
+    assert "it holds token ids, which show, view, stats and diff take" in capsys.readouterr().err

@@ -27,6 +27,7 @@ TEMPLATES = {
     "header": TURN.replace("{{ m.role }}", "{{ 'human' if m.role == 'user' else m.role }}"),
     "prompt": f"{TURN}<|im_start|>assistant\n",
     "system": f"<|im_start|>system\nBe kind to all.<|im_end|>\n{TURN}",
+    "long_system": f"<|im_start|>system\n{'Be kind to all. ' * 9}Yes.<|im_end|>\n{TURN}",
 }
 TALKS = [[{"role": "user", "content": "1+1?"}, {"role": "assistant", "content": "2."}] * turns for turns in (1, 2, 3)]
 OPTIONS = ("--data", "chats.jsonl", "--tokenizer", "tokenizer.json", "--mask", "assistant+end", "--json")
@@ -46,19 +47,27 @@ def compared(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[dict[str,
     code = main(["diff", *words])
     result = json.loads(capsys.readouterr().out)
     assert code == (1 if result["different"] or result["only_a"] else 0)
-    return result, [(group["description"], group["rows"]) for group in result["groups"]]
+    causes = [f"{group['cause']}: " * (group["cause"] is not None) + group["description"] for group in result["groups"]]
+    return result, [(cause, group["rows"]) for cause, group in zip(causes, result["groups"], strict=True)]
 
 
 @pytest.mark.parametrize(
     ("template", "causes"),
     [
         ("a", []),
-        ("no_newline", [("only in A: ↵, at the end, after <|im_end|>", 3), ("only in A: ↵, after <|im_end|>", 3)]),
-        ("bos", [("only in B: <s>, at the start", 3)]),
-        ("think", [("only in B: <think>↵↵</think>↵↵, after <|im_start|>assistant↵", 3)]),
-        ("header", [("user in A, human in B, after <|im_start|>", 3)]),
-        ("prompt", [("only in B: <|im_start|>assistant, at the end, after <|im_end|>↵", 3)]),
-        ("system", [("only in B: <|im_start|>system↵…<|im_end|>↵, at the start", 3)]),
+        (
+            "no_newline",
+            [
+                ("blanks after a turn: only in A: ↵, at the end, after <|im_end|>", 3),
+                ("blanks after a turn: only in A: ↵, after <|im_end|>", 3),
+            ],
+        ),
+        ("bos", [("beginning of the text: only in B: <s>, at the start", 3)]),
+        ("think", [("think block: only in B: <think>↵↵</think>↵↵, after <|im_start|>assistant↵", 3)]),
+        ("header", [("header: user in A, human in B, after <|im_start|>", 3)]),
+        ("prompt", [("header: only in B: <|im_start|>assistant, at the end, after <|im_end|>↵", 3)]),
+        ("system", [("messages: only in B: <|im_start|>system↵…<|im_end|>↵, at the start", 3)]),
+        ("long_system", [("messages: only in B: <|im_start|>system↵…<|im_end|>↵, at the start", 3)]),
     ],
 )
 def test_two_templates(template: str, causes: list[tuple[str, int]], capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,10 +79,10 @@ def test_two_templates(template: str, causes: list[tuple[str, int]], capsys: pyt
 def test_two_masks(capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--chat-template", "a.jinja", *OPTIONS)
     result, groups = compared(capsys, *words, "--mask-b", "assistant+turn")
-    assert groups == [("trained only in B: ↵, after <|im_end|>", 3)]
+    assert groups == [("blanks after a turn: trained only in B: ↵, after <|im_end|>", 3)]
     assert (result["equal"], result["other_ids"], result["other_masks"]) == (0, 0, 3)
     result, groups = compared(capsys, *words, "--last-turn-b")
-    assert groups == [("trained only in A: …<|im_end|>, after <|im_start|>assistant↵", 2)]
+    assert groups == [("text and its end: trained only in A: …<|im_end|>, after <|im_start|>assistant↵", 2)]
     assert result["equal"] == 1
     assert main(["diff", *words[:-3], "--mask-b", "assistant"]) == 2
     assert "--mask-b: the other side has no mask" in capsys.readouterr().err
@@ -89,25 +98,41 @@ def prepare(**changes: Any) -> None:
     pq.write_table(pa.Table.from_pylist(rows), "set.parquet")
 
 
+PADS = {"input_ids": 7, "labels": -100, "attention_mask": 0}
+
+
+@pytest.mark.parametrize("pads_after", [True, False])
+def test_padding_is_no_difference(pads_after: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    prepare()
+    rows = [{**row, "attention_mask": [1] * len(row["labels"])} for row in pq.read_table("set.parquet").to_pylist()]
+    for row, count in zip(rows, (0, 3, 5), strict=True):
+        for name, pad in PADS.items():
+            row[name] = row[name] + [pad] * count if pads_after else [pad] * count + row[name]
+    pq.write_table(pa.Table.from_pylist(rows), "set.parquet")
+    assert compared(capsys, "set.parquet", "--chat-template", "a.jinja", *OPTIONS)[1] == []
+    words = ("set.parquet", "--chat-template", "no_newline.jinja", *OPTIONS)
+    assert [rows for _, rows in compared(capsys, *words)[1]] == [3, 3]
+
+
 @pytest.mark.parametrize(
     ("changes", "causes"),
     [
         ({}, []),
         (
             {"labels": lambda labels: [-100] * len(labels)},
-            ["trained only in B: …<|im_end|>, after <|im_start|>assistant↵"],
+            ["text and its end: trained only in B: …<|im_end|>, after <|im_start|>assistant↵"],
         ),
         (
             {"labels": lambda labels: [label if label == -100 else 7 for label in labels]},
-            ["another label in A: …<|im_end|>, after <|im_start|>assistant↵"],
+            ["label: another label in A: …<|im_end|>, after <|im_start|>assistant↵"],
         ),
         (
             dict.fromkeys(("input_ids", "labels"), lambda values: values[:12]),
-            ["A ends earlier: its text is cut off"],
+            ["truncation: A ends earlier: its text is cut off"],
         ),
         (
             dict.fromkeys(("input_ids", "labels"), lambda values: values[4:]),
-            ["A begins later: its beginning is cut off"],
+            ["truncation: A begins later: its beginning is cut off"],
         ),
     ],
 )
@@ -118,7 +143,7 @@ def test_a_prepared_data_set(changes: dict[str, Any], causes: list[str], capsys:
     words = ("set.parquet", "--chat-template", "a.jinja", *OPTIONS[:-1])
     assert main(["diff", *words]) == bool(causes)
     out = capsys.readouterr().out
-    assert all(cause in out for cause in causes)
+    assert all(f"{text} ({name})" in out for name, _, text in (cause.partition(": ") for cause in causes))
     assert "first row 0" in out or not causes
 
 

@@ -71,7 +71,7 @@ _CASES: dict[str, tuple[Any, Rows]] = {
     ),
     "compiled": (lambda **names: pp.JinjaTemplate("{{ n + '!' }}", **names), _texts),
     "raising": (lambda **names: pp.JinjaTemplate("{{ 1 // (n | int - 1) }}", **names), _texts),
-    "jinja2": (lambda **names: pp.JinjaTemplate("{{ n.zfill(3) | wordwrap }}{{ n | pprint }}", **names), _texts),
+    "jinja2": (lambda **names: pp.JinjaTemplate("{{ n.zfill(3) | striptags }}{{ n | pprint }}", **names), _texts),
     "refuse": (
         lambda **names: pp.JinjaTemplate(
             "{% if n == 'x' %}{{ n | pprint }}{% else %}{{ n }}{% endif %}", fallback="refuse", **names

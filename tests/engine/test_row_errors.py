@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from marks import UNWARNED
-from promptpress._config.request_hash import RequestsHash
+from promptpress.engine import RequestsHash
 
 pytestmark = UNWARNED
 
@@ -97,7 +97,7 @@ def test_spans_stand_next_to_what_is_rendered(name: str, spans: bool | str) -> N
     for row, expected in zip(rendered.to_pylist(), good, strict=True):
         assert row["spans"] == (None if row["row"] in (2, 5) else expected["spans"])
     expected = RequestsHash()
-    expected.update(rendered["hash"])
+    expected.update(rendered["prompt"].combine_chunks())
     assert rendered.schema.metadata[b"promptpress.hash"].decode() == expected.hexdigest()
 
 
@@ -263,8 +263,9 @@ def test_rows_that_are_left_out(name: str, bad: set[int]) -> None:
     assert [error.row for error in renderer.last_run.errors.first] == sorted(bad)[:3]
     for error in renderer.last_run.errors.first:
         assert error.message.startswith('invalid_utf8: column "q": ')
-    total = RequestsHash()
-    total.update(skipped["hash"])
+    total = RequestsHash(name == "json")
+    for chunk in skipped["prompt"].chunks:
+        total.update(chunk)
     assert skipped.schema.metadata[b"promptpress.hash"].decode() == total.hexdigest()
     if name == "column labels":
         return

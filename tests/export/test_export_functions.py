@@ -5,11 +5,12 @@ import json
 import pyarrow as pa
 from promptpress import Renderer
 from promptpress_workbench.adapters import column_names_for, output_schema, rendered_columns, renderer_of
-from promptpress_workbench.export.batch_files import BatchRequests, RequestSettings
+from promptpress_workbench.export.batch_requests import BatchRequests, RequestSettings
+from promptpress_workbench.export.batch_results import read_results
 from promptpress_workbench.export.chat_messages import Prompts, answer_messages, are_plain, lists_between, lists_of
 from promptpress_workbench.export.custom_ids import CustomIds, columns_of
 from promptpress_workbench.export.forms import EXPORTS
-from promptpress_workbench.export.join_results import read_results
+from promptpress_workbench.export.services import OPENAI
 from promptpress_workbench.export.streams import ObjectLines, no_rows, with_cache_keys, with_sampling_params
 from promptpress_workbench.export.trl_files import LabelPairs, _common, _common_words
 
@@ -27,6 +28,9 @@ def test_with_sampling_params() -> None:
     assert with_sampling_params(rows, {"temperature": 0}, {"max_tokens": "room"}).read_all()[
         "sampling_params"
     ].to_pylist() == [{"temperature": 0, "max_tokens": 5}, {"temperature": 0, "max_tokens": 9}]
+    words = {"stop": ["\n", "Q:"], "logit_bias": {"7": 1.0}}
+    made = with_sampling_params(pa.table({"room": [5, 9]}).to_reader(), words, None).read_all()
+    assert made["sampling_params"].to_pylist() == [words, words]
 
 
 def test_common_words() -> None:
@@ -65,7 +69,7 @@ def test_read_results() -> None:
 
 def test_batch_requests() -> None:
     table = pa.table({"prompt": ["1+1=?"], "length": [5]})
-    settings = RequestSettings("m", body_columns={"max_tokens": "length"})
+    settings = RequestSettings(OPENAI, "m", body_columns={"max_tokens": "length"})
     requests = BatchRequests(table.schema, settings)
     assert json.loads(requests.lines(table.to_batches()[0], 0)[0][0].as_py()) == {
         "custom_id": "0",
@@ -94,7 +98,7 @@ def test_object_lines() -> None:
 
 
 def test_load() -> None:
-    assert EXPORTS["ray"].load().__name__ == "ray_batches"
+    assert EXPORTS["ray"].load().__name__ == "ray_rows"
 
 
 def test_lists_of() -> None:

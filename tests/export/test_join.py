@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from promptpress import export
 from promptpress_workbench.cli.process import main
-from promptpress_workbench.export.join_results import read_results
+from promptpress_workbench.export.batch_results import read_results
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -58,6 +58,7 @@ def test_answers_errors_and_what_is_missing() -> None:
             "error": None,
             "prompt_tokens": 7,
             "completion_tokens": 2,
+            "cached_tokens": None,
         },
         {
             "response": None,
@@ -66,6 +67,7 @@ def test_answers_errors_and_what_is_missing() -> None:
             "error": None,
             "prompt_tokens": None,
             "completion_tokens": None,
+            "cached_tokens": None,
         },
         {
             "response": None,
@@ -74,6 +76,7 @@ def test_answers_errors_and_what_is_missing() -> None:
             "error": "too long",
             "prompt_tokens": None,
             "completion_tokens": None,
+            "cached_tokens": None,
         },
     ]
 

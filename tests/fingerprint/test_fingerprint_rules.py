@@ -7,6 +7,7 @@ fingerprints are to be written anew. If neither was meant, something else has ch
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any
 
 import promptpress as pp
@@ -54,7 +55,7 @@ RECORDED = {
     "openai": ("18ce22f32bcd3c25", "918e7703ed109f7e"),
     "json": ("f20a488a5227f2f3", "20a8eede2165406d"),
 }
-"""The beginnings of the hash of all requests, and of the fingerprint."""
+"""The beginnings of SHA-256 of the hashes of all requests, and of the fingerprint."""
 
 
 def renderer_of(name: str, **more: Any) -> pp.Renderer:
@@ -63,7 +64,7 @@ def renderer_of(name: str, **more: Any) -> pp.Renderer:
 
 
 def hash_of(table: pa.Table) -> str:
-    return (table.schema.metadata or {})[b"promptpress.hash"].decode()
+    return hashlib.sha256(b"".join(table["hash"].to_pylist())).hexdigest()
 
 
 @UNWARNED

@@ -36,6 +36,16 @@ LISTS: list[list[Any]] = [
 ]  # fmt: skip
 VALUES: list[Any] = [None, True, False, *TEXTS, *INTS, *FLOATS, *ODD_FLOATS, *LISTS]
 
+SPECS = [
+    "", ">5", "<12", "^9", "*^7", "é>4", "d", "5d", "05d", "+d", " d", "x", "X", "o", "b", ",", "12,", ",d", "_", ".1f",
+    ".0f", "8.3f", "08.2f", "+.2f", "e", ".3e", "E", "g", ".3g", "G", "%", ".1%", ",.2f", "=+9", "s", "10s", ".2s",
+    "<010d", "05", "07x",
+]  # fmt: skip
+RARE_SPECS = [
+    "#x", "n", "c", "_x", "010,", "z.1f", "#.3g", ".3", "5.d", ".", "99999999", ".500f", "0<5", "q", "5 ", "é", "<",
+    "05", "=",
+]  # fmt: skip
+
 SMALL = [None, 0, 1, 2, -1, -2, 5, -7, True, 2**62, -(2**63)]
 CASES = {"lower", "title", "capitalize", "swapcase", "title_filter"}
 
@@ -66,6 +76,13 @@ def may_give_up(name: str, arguments: list[Any]) -> bool:  # noqa: PLR0911 - a l
         return digits or base != 10
     if name == "truediv":
         return any(isinstance(argument, int) and abs(argument) > 2**53 for argument in arguments)
+    if name == "format":
+        is_odd = isinstance(first, float) and not math.isfinite(first)
+        return is_odd or arguments[1] in RARE_SPECS or ("," in arguments[1] and isinstance(first, float))
+    if name == "wordwrap":
+        return "-" in first or arguments[1] < 1
+    if name == "from_json":
+        return first != first.strip()  # JSON's white space
     if name == "sum":
         return any(isinstance(value, float) for value in first)
     if name == "round":
@@ -75,6 +92,33 @@ def may_give_up(name: str, arguments: list[Any]) -> bool:  # noqa: PLR0911 - a l
     if name in ("startswith", "endswith"):
         return not all(isinstance(prefix, str) for prefix in arguments[1])  # Python stops at the first that fits
     return False
+
+
+def sentence(rng: random.Random) -> str:
+    """Return words with hyphens, dashes and white space of all kinds."""
+    signs = [
+        "a",
+        "b",
+        "ab",
+        "é",
+        "日",
+        "-",
+        "-",
+        "--",
+        "---",
+        " ",
+        " ",
+        "  ",
+        "\t",
+        "\u3000",
+        "\n",
+        "\r\n",
+        "1",
+        "_",
+        ",",
+        "'",
+    ]
+    return "".join(rng.choice(signs) for _ in range(rng.randrange(30)))
 
 
 def agree(name: str, arguments: list[Any]) -> bool:
@@ -142,8 +186,21 @@ def arguments_of(name: str, rng: random.Random) -> list[Any]:
         "round": [number, small][: rng.choice([1, 2])],
         "tojson": [
             any_value, lambda: rng.choice([None, 0, 2, "\t", True]), flag, flag,
-            lambda: rng.choice([None, [",", ":"], [", ", ": "]]),
-        ][: rng.choice([1, 2, 3, 4, 5])],
+            lambda: rng.choice([None, [",", ":"], [", ", ": "]]), lambda: rng.choice([0, 1, 3]),
+        ][: rng.choice([1, 2, 3, 4, 5, 6])],
+        "format": [
+            rng.choice([text, number]), lambda: rng.choice([*SPECS, *RARE_SPECS]), flag
+        ][: rng.choice([2, 2, 3])],
+        "justify": [
+            text, lambda: rng.choice([*SMALL, 3, 4, 9, 10, 71]), lambda: rng.choice([" ", "*", "é", "", "ab"]),
+            lambda: rng.choice(["center", "ljust", "rjust"]),
+        ],
+        "shortened": [text, lambda: rng.choice([0, 1, 3, 5, 9, 80])],
+        "indent": [text, lambda: rng.choice(["", "    ", "-", "é"]), flag],
+        "wordwrap": [
+            rng.choice([text, lambda: sentence(rng)]), lambda: rng.choice([1, 2, 3, 5, 8, 13, 0]), flag, flag,
+            lambda: rng.choice(["\n", " | ", ""]),
+        ],
         **same(("reverse", "sum"), [items]),
         "sort": [items, flag, flag][: rng.choice([1, 2, 3])],
         **same(("unique", "min", "max"), [items, flag][: rng.choice([1, 2])]),

@@ -22,7 +22,7 @@ TEMPLATES = {
     "the users'": "{% for m in messages if m.role == 'user' %}{{ m.content | trim }}{% endfor %}",
     "first": "{{ messages[0].content }}{% if messages[0].content == 'a' %}{{ messages[-1].content }}{% endif %}",
     "branches": "{% for m in messages %}{{ m.content if m.content.startswith('a') else m.role }}{% endfor %}",
-    "given up": "{% for m in messages %}{{ m.content | wordwrap(3) if 'x' in m.content else m.content }}{% endfor %}",
+    "given up": "{% for m in messages %}{{ m.content | striptags if 'x' in m.content else m.content }}{% endfor %}",
     "raises": TURNS + "{% if 'x' in messages[-1].content %}{{ raise_exception('no') }}{% endif %}",
     "calls": TURNS + "{% for m in messages %}{% for c in m.tool_calls or [] %}{{ c | tojson }}{% endfor %}{% endfor %}",
     "keys": "{% for m in messages %}{{ m }}{% endfor %}",

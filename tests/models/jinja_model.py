@@ -8,18 +8,33 @@ from __future__ import annotations
 
 import json
 import operator
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from jinja2 import Environment
-from jinja2.filters import do_float, do_int, do_max, do_min, do_sort, do_title, do_unique
+from jinja2.filters import (
+    do_float,
+    do_indent,
+    do_int,
+    do_max,
+    do_min,
+    do_sort,
+    do_title,
+    do_unique,
+    do_wordwrap,
+)
+from jinja2.utils import htmlsafe_json_dumps
 
 MAX_REPEATED_BYTES = 1 << 20
 """The limit of the length of a repeated text."""
 
 MAX_INDENT = 64
 """The limit of the spaces that JSON is indented by."""
+
+MAX_WIDTH = 1 << 16
+"""The limit of the width of a field."""
 
 MAX_PLACES = 400
 """More places than any float has."""
@@ -283,16 +298,55 @@ def tojson(
 
 
 def json_of_json(value: str, level: int, indent: Any, ensure_ascii: bool, separators: Any) -> str:
+    return json_at_level(json.loads(only(value, "str")), indent, False, ensure_ascii, separators, level)
+
+
+def json_at_level(value: Any, *options: Any) -> str:
+    """JSON as it stands within so many lists as the last option says."""
+    if len(options) < 5:
+        return tojson(value, *options)
+    indent, level = options[0], options[4]
     if not 0 <= only(level, "int") <= MAX_INDENT:
         raise BailError
-    nested = json.loads(only(value, "str"))
+    nested = value
     for _ in range(level):
         nested = [nested]
-    text = tojson(nested, indent, False, ensure_ascii, separators)
+    text = tojson(nested, *options[:4])
     line = 0 if indent is None else 1
     unit = (len(indent) if isinstance(indent, str) else indent or 0) * line
     begin = sum(1 + line + unit * (number + 1) for number in range(level))
     return text[begin : len(text) - sum(1 + line + unit * number for number in range(level))]
+
+
+def formatted(value: Any, spec: str, is_printf: bool = False) -> str:
+    if not only(spec, "str"):
+        return str(value)
+    if any(int(number) > MAX_WIDTH for number in re.findall(r"\d+", spec)):
+        raise BailError
+    if only(is_printf, "bool") and isinstance(value, float) and spec.endswith("d"):
+        value = int(value)
+    return format(only(value, "str", *NUMBERS), spec)
+
+
+def justify(text: Any, width: Any, fill: Any, side: str) -> str:
+    if only(width, "int", "bool") > MAX_WIDTH or side not in ("center", "ljust", "rjust"):
+        raise BailError
+    return str(getattr(only(text, "str"), side)(width, only(fill, "str")))
+
+
+def shortened(text: str, count: int) -> str:
+    if count < 0:
+        raise BailError
+    return text[:count].rsplit(" ", 1)[0]
+
+
+def indented(text: Any, indention: Any, blank: Any) -> str:
+    return do_indent(only(text, "str"), only(indention, "str"), blank=only(blank, "bool"))
+
+
+def wrapped(text: Any, width: Any, break_long: Any, on_hyphens: Any, between: Any) -> str:
+    flags = only(break_long, "bool"), only(between, "str"), only(on_hyphens, "bool")
+    return do_wordwrap(ENVIRONMENT, only(text, "str"), only(width, "int"), *flags)
 
 
 def alike(values: Any) -> Any:
@@ -365,7 +419,13 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "json_of_json": json_of_json,
     "abs": numbers(abs),
     "round": rounded,
-    "tojson": tojson,
+    "tojson": json_at_level,
+    "shortened": lambda text, count: shortened(only(text, "str"), only(count, "int")),
+    "escape_json": lambda value: str(htmlsafe_json_dumps(None, lambda _: only(value, "str"))),
+    "format": formatted,
+    "justify": justify,
+    "indent": indented,
+    "wordwrap": wrapped,
     "json_string": lambda value: json.dumps(only(value, "str"), ensure_ascii=False),
     "kind": kind,
     "list": lambda *values: list(values),

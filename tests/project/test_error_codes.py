@@ -217,9 +217,9 @@ CALLS: dict[str, list[Call]] = {
         renders(pa.table({"question": [["1"]], "answer": [["3"]]}), **conversation()),
     ],
     "not_compiled": [
-        lambda: pp.JinjaTemplate("{{ q|wordwrap(3) }}", fallback="refuse"),
-        lambda: pp.JinjaTemplate("{% if a == '2' %}{{ q|wordwrap(3) }}{% endif %}", fallback="refuse").render(SAMPLES),
-        lambda: pp.ChatTemplate("{{ messages[0].content|wordwrap(3) }}", fallback="refuse").render(CHAT_ROW),
+        lambda: pp.JinjaTemplate("{{ q|striptags }}", fallback="refuse"),
+        lambda: pp.JinjaTemplate("{% if a == '2' %}{{ q|striptags }}{% endif %}", fallback="refuse").render(SAMPLES),
+        lambda: pp.ChatTemplate("{{ messages[0].content|striptags }}", fallback="refuse").render(CHAT_ROW),
     ],
     "depends_on_other_rows": [
         lambda: pp.Renderer("{q}", mode="ppl", reader=READER).stream(SAMPLES),

@@ -43,10 +43,11 @@ PUBLIC = {
     "promptpress.duckdb": ("register",),
     "promptpress.export": (
         *("Written", "alpaca", "datasets", "join", "litellm_batch", "messages_json", "openai_batch", "preference"),
-        *("prompt_completion", "ray_rows", "sharegpt", "vllm_batch"),
+        *("predictions", "prompt_completion", "ray_rows", "sharegpt", "vllm_batch"),
+        *("openai_responses", "anthropic_batch", "gemini_batch"),
         *("axolotl_tokens", "ray_tokens", "sglang_tokens", "trl_preference_tokens", "trl_tokens", "vllm_tokens"),
     ),
-    "promptpress.lm_eval": ("backend", "disable", "enable", "requests", "tokenize"),
+    "promptpress.lm_eval": ("answers", "backend", "disable", "enable", "requests", "tokenize"),
     "promptpress.opencompass": (
         *TEMPLATES,
         *SWITCH,

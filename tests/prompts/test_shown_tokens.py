@@ -61,6 +61,9 @@ def test_text_like_a_bracket_is_escaped() -> None:
     assert "⟦a" in texts
     text = pp.JinjaTemplate("{{ q }}").preview([{"q": "a ⟦"}], tokenizer=tokenizer)
     assert "a · \\u27e6" in str(text)
+    tokenizer.add_tokens(list("·→↵∅"))
+    signs = str(pp.JinjaTemplate("{{ q }}").preview([{"q": "a· →↵∅"}], tokenizer=tokenizer))
+    assert "a \\u00b7 · \\u2192 \\u21b5 \\u2205\n" in signs
 
 
 def test_questions_with_answers(capsys: pytest.CaptureFixture[str]) -> None:

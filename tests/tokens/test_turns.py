@@ -12,6 +12,7 @@ import promptpress as pp
 import pyarrow as pa
 import pytest
 from amounts import part_of
+from marks import UNWARNED
 from parts.small_tokenizers import small_tokenizer
 from promptpress._engine.table_engine import engine_of
 from promptpress._errors.errors import LeftOutWarning
@@ -249,6 +250,7 @@ PAIRS = [
 ]
 
 
+@UNWARNED  # of reasoning that isn't trained
 @pytest.mark.parametrize("turns", ["all", "each"])
 def test_completions_are_trained(turns: Any) -> None:
     chat = pp.ChatTemplate(CHATML)
@@ -292,8 +294,75 @@ def test_preferences() -> None:
         assert list(row) == ["id", "prompt_ids", "chosen_ids", "rejected_ids"]
         decoded = [tokenizer.decode(row[name], skip_special_tokens=False) for name in list(row)[1:]]
         assert decoded == [HEAD, f"2.{END}", f"3{END}"]
+    (row,) = pp.export.trl_preference_tokens(
+        [{"messages": [question], "good": "2.", "bad": "3"}], chat, tokenizer, chosen="good", rejected="bad"
+    ).to_pylist()
+    assert [tokenizer.decode(ids, skip_special_tokens=False) for ids in row.values()] == decoded
     with pytest.raises(pp.RenderError, match='column "rejected"'):
         pp.export.trl_preference_tokens([{"prompt": "1", "chosen": "2"}], chat, tokenizer)
+    beginning = {"chosen": [question, good], "rejected": [question]}
+    with pytest.raises(pp.RenderError, match='row 0, column "rejected": one answer is the beginning of the other'):
+        pp.export.trl_preference_tokens([beginning], chat, tokenizer)
+
+
+def test_what_the_template_writes_before_an_answer_is_not_the_prompt() -> None:
+    """A model is asked with the generation prompt alone, so it has to write an empty think block itself."""
+    source = (
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+        "{% if m.role == 'assistant' and loop.last %}<think>\n\n</think>\n\n{% endif %}{{ m.content }}<|im_end|>\n"
+        "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    )
+    rows = [{"prompt": "1+1?", "chosen": "2.", "rejected": "3"}]
+    for asks in (False, True):
+        chat = pp.ChatTemplate(source, add_generation_prompt=asks)
+        (row,) = pp.export.trl_preference_tokens(rows, chat, small_tokenizer()).to_pylist()
+        decoded = [small_tokenizer().decode(ids, skip_special_tokens=False) for ids in row.values()]
+        assert decoded == [HEAD, f"<think>\n\n</think>\n\n2.{END}", f"<think>\n\n</think>\n\n3{END}"]
+
+
+GENERATING = (
+    "{% for m in messages %}<|im_start|>{{ m.role }}\n"
+    "{% if m.role == 'assistant' %}{% generation %}{{ m.content }}<|im_end|>{% endgeneration %}"
+    "{% else %}{{ m.content }}<|im_end|>{% endif %}\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+@pytest.mark.parametrize("turns", ["all", "each"])
+def test_generation_blocks_of_prompts_are_not_trained(turns: Any) -> None:
+    rows = [{"prompt": TALK[:3], "completion": TALK[3:4]}, PAIRS[0]]
+    table = pp.ChatTemplate(GENERATING).tokenize(rows, small_tokenizer(), mask="generation", turns=turns)
+    assert [trained(row) for row in table.to_pylist()] == ["4.<|im_end|>", "2.<|im_end|>"]
+    counting = GENERATING.replace("{% for", "{{ messages | length }}{% for", 1)
+    with pytest.raises(pp.RenderError, match=r"row 0.*writes the prompt otherwise before its completion"):
+        pp.ChatTemplate(counting).tokenize(rows, small_tokenizer(), mask="generation")
+
+
+def test_untrained_reasoning_has_a_note() -> None:
+    rows = [{"messages": TALK[:2]}, {"messages": [TALK[0], {"role": "assistant", "content": "2"}]}]
+    chat = pp.ChatTemplate(THINKING)
+    with pytest.warns(pp.PromptWarning, match="in 1 of 2 conversations an assistant's reasoning isn't trained"):
+        chat.tokenize(rows, small_tokenizer(), mask="assistant", turns="each")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pp.PromptWarning)
+        chat.tokenize(rows, small_tokenizer(), mask="assistant", turns="each", reasoning=True)
+
+
+def test_the_first_row_that_fails_is_named() -> None:
+    """Texts are rendered before the prompts that ask for them; the error is that of the first row all the same."""
+    source = CHATML.replace(
+        "{% for m in messages %}",
+        "{% if add_generation_prompt and messages[-1].content == 'a' %}{{ raise_exception('asked') }}{% endif %}"
+        "{% if messages[-1].content == 'b' %}{{ raise_exception('said') }}{% endif %}{% for m in messages %}",
+        1,
+    )
+    talks = [[TALK[0], {"role": "assistant", "content": "2."}] for _ in range(4)]
+    talks[1] = [{"role": "user", "content": "a"}, talks[1][1]]
+    talks[3] = [TALK[0], {"role": "assistant", "content": "b"}]
+    chat = pp.ChatTemplate(source)
+    for rows, row in ((talks, 1), (talks[2:], 1), ([talks[3], talks[1]], 0), ([talks[1], talks[3]], 0)):
+        with pytest.raises(pp.RenderError, match=f"^row {row}"):
+            chat.render([{"messages": talk} for talk in rows], turns="each")
 
 
 def test_prompts_of_both_kinds_in_one_table() -> None:

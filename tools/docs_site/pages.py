@@ -13,7 +13,10 @@ DO = [
     *("budgets", "export", "prefix-order", "command", "view", "origins", "notes", "audit", "reproduce", "faults"),
     *("scale", "integrations", "backends", "verify"),
 ]
-LOOK_UP = ["commands", "api/index", "errors", "jinja-compiled", "fidelity", "glossary", "benchmarks", "reliability"]
+LOOK_UP = [
+    *("commands", "api/index", "errors", "jinja-compiled", "fidelity", "glossary"),
+    *("benchmarks", "benchmarks-tables", "reliability"),
+]
 WHY = ["design"]
 PROJECT_PAGES = {
     "README.md": "index.md",

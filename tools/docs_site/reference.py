@@ -23,7 +23,7 @@ PROJECT = Path(__file__).resolve().parents[2]
 DOCS = PROJECT / "docs"
 BLOCK = re.compile(r"(<!-- made: ([\w ]+) -->\n).*?(<!-- /made -->)", re.DOTALL)
 MADE = re.compile(r"<!-- (?:made|compiled): .*?<!-- /(?:made|compiled) -->", re.DOTALL)
-NOT_TO_READ = {"commands.md", "reliability.md", "benchmarks.md", "design.md"}
+NOT_TO_READ = {"commands.md", "reliability.md", "benchmarks.md", "benchmarks-tables.md", "design.md"}
 """Pages that programs write, and those about the program's insides."""
 
 

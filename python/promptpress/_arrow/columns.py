@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 from pyarrow import types
 
+from promptpress._arrow import lazy_compute as pc
 from promptpress._arrow.json_columns import holds
 from promptpress._core import STRING_LAYOUTS
 from promptpress._errors.errors import render_error
@@ -81,6 +82,23 @@ def bytes_of(data: pa.Table | pa.RecordBatch | pa.Array | pa.ChunkedArray) -> in
         return sum(map(bytes_of, data.itercolumns()))
     size: int = data.get_total_buffer_size() if holds(data.type, types.is_union) else data.nbytes
     return size
+
+
+def text_bytes(column: pa.Array) -> int:
+    """Count the bytes of text in a column, also in lists and structs."""
+    kind = column.type
+    if types.is_string(kind) or types.is_large_string(kind):
+        if column.null_count == 0 and len(column):
+            offsets = memoryview(column.buffers()[1]).cast("q" if types.is_large_string(kind) else "i")
+            return int(offsets[column.offset + len(column)] - offsets[column.offset])
+        return pc.sum(pc.binary_length(column)).as_py() or 0
+    if types.is_string_view(kind):
+        return text_bytes(column.cast(pa.large_string()))
+    if types.is_list(kind) or types.is_large_list(kind):
+        return text_bytes(column.flatten())
+    if types.is_struct(kind):
+        return sum(text_bytes(column.field(i)) for i in range(kind.num_fields))
+    return 0
 
 
 def one_array(arrays: Sequence[pa.Array], column: str | None = None) -> pa.Array:

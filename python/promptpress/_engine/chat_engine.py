@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import takewhile
 from typing import Any
 
 import pyarrow as pa
@@ -216,6 +217,17 @@ class ChatEngine(TemplateEngine):
     def has_pairs(self, names: Sequence[str]) -> bool:
         """Return true if the columns of a table are prompts and completions in the place of conversations."""
         return self.column == COLUMN and self.column not in names and set(PAIR) <= set(names)
+
+    def prompts_of_pairs(self, rows: pa.Table) -> list[str | None] | None:
+        if not self.has_pairs(rows.column_names):
+            return None
+        talks = [
+            list(takewhile(lambda message: message.get("train") is False, talk or ()))
+            for talk in self.conversations(rows) or ()
+        ]
+        numbers = [row for row, talk in enumerate(talks) if any(each.get("role") == "assistant" for each in talk)]
+        texts = dict(zip(numbers, self.texts_of(rows, numbers, [talks[row] for row in numbers]), strict=True))
+        return [texts.get(row, "") for row in range(len(talks))]
 
     def _with_conversations(self, rows: pa.Table, first: int, failed: FailedRows | None) -> pa.Table:
         """Return rows whose prompts and completions are conversations; a row of which none can be made is an error."""

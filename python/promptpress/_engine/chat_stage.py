@@ -43,15 +43,7 @@ class ChatStage:
     """Makes texts of a renderer's messages, by a `ChatTemplate`.
 
     A text ends where the assistant is to speak, as it does in the harness, unless the last message is an assistant's,
-    or the template continues it.
-
-    Args:
-        template: The `ChatTemplate`.
-        strings: The Arrow layout of the texts.
-        limits: The limits of the renderer.
-        answer: The column whose texts are the assistant's last messages; None: there are no such messages.
-        is_answered: True if the messages end with one of an assistant.
-
+    or the template continues it. `answer` is a column of last messages.
     """
 
     def __init__(
@@ -147,14 +139,8 @@ class ChatStage:
     ) -> Part:
         """Return requests with texts in the place of their messages.
 
-        Args:
-            part: The requests.
-            times: The number of requests of a sample.
-            options: What is asked for.
-            samples: The samples of the part, which hold the answers; None if there are none.
-            column: The column that the requests come from as they are; None if a template has made them.
-            lacking: Takes what the template leaves out, by the numbers of the samples; None: nothing is counted.
-
+        `samples` hold the answers; requests that come from a `column` as they are have no template; `lacking` takes
+        what the template leaves out.
         """
         refused: dict[int, str] | None = {} if options.collects_errors else None
         detail = options.span_detail
@@ -412,13 +398,7 @@ def _with_answer(conversation: ChatConversation, answer: str, column: str) -> tu
 
 
 class ChatConversation(NamedTuple):
-    """The messages that a chat template gets, and the parts that each of them is joined of.
-
-    Args:
-        messages: The messages, each with `role` and `content`.
-        sources: The numbers of the request's messages whose texts each message is joined of, by line feeds.
-
-    """
+    """The messages that a chat template gets, and the numbers of the parts that each is joined of, by line feeds."""
 
     messages: Sequence[Mapping[str, Any]]
     sources: Sequence[Sequence[int]]
@@ -494,7 +474,6 @@ def _offset(part: str, content: str) -> int | None:
 
     >>> _offset("a", " a a "), _offset("a a", " a a "), _offset("x", "y")
     (None, 1, None)
-
     """
     # Templates mostly strip contents: what is left has no other place.
     first = len(content) - len(content.lstrip()) if part == content.strip() else content.find(part)

@@ -78,7 +78,6 @@ class PromptColumn(StreamRenderer[ColumnEngine]):
     >>> talks = pa.table({"talk": [[{"from": "human", "value": "Hi."}]]})
     >>> prompts.stream(talks).read_all().to_pylist()
     [{'talk': '[{"role": "user", "content": "Hi."}]'}]
-
     """
 
     __slots__ = ()

@@ -63,7 +63,6 @@ class Conversation:
     And 2+2?
     >>> len(conversation.reply(["Four."]))
     0
-
     """
 
     def __init__(self, core: _core.CompiledRenderer, samples: pa.Table, schema: pa.Schema) -> None:
@@ -80,7 +79,6 @@ class Conversation:
         """Requests of the current turn, in the columns `sample` (its row, int64), `turn` (int64) and `prompt`.
 
         The table has no rows when all turns are done.
-
         """
         return self._requests
 
@@ -96,7 +94,6 @@ class Conversation:
         Raises:
             RenderError: If there are more or fewer replies than requests, or one is null or no string; the conversation
                 stays where it is.
-
         """
         try:
             array = replies if isinstance(replies, (pa.Array, pa.ChunkedArray)) else pa.array(replies)
@@ -179,6 +176,10 @@ class ConfiguredEngine(TableEngine):
     def required_columns(self) -> list[str]:
         of_chat = [] if self.chat is None else self.chat.required_columns
         return list(dict.fromkeys([*self.configuration.required_columns(), *of_chat]))
+
+    @property
+    def bounds_batches(self) -> bool:
+        return "batch_bytes" in (self.settings.get("limits") or {})
 
     @property
     def writes_json(self) -> bool:

@@ -107,7 +107,6 @@ class ShotFit:
         is_harness: True if tokens are counted as the harness counts them: with special tokens; and of messages, in one
             text of all.
         names: Other names of the columns, keyed by the usual ones.
-
     """
 
     counter: Any
@@ -194,24 +193,17 @@ def chosen_configuration(configuration: Configuration) -> tuple[Configuration, s
 
 @dataclass
 class _Fitting:
-    """The requests of a part while they are fitted.
-
-    Args:
-        start: The number of the first sample.
-        samples: The samples.
-        examples: The examples that are left of each sample.
-        requests: The numbers of each sample's requests in the part.
-        renderings: The part, and its samples with fewer examples.
-        sources: The number of each request among those of all renderings.
-
-    """
+    """The requests of a part while they are fitted."""
 
     start: int
     samples: pa.Table
     examples: list[list[int]]
     requests: list[list[int]]
+    """The numbers of each sample's requests in the part."""
     renderings: list[RenderedRows | Part]
+    """The part, and its samples with fewer examples."""
     sources: list[int]
+    """The number of each request among those of all renderings."""
 
 
 class FittedRun(ConfiguredRun):

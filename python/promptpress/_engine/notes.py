@@ -40,7 +40,6 @@ class MisspeltColumn(NamedTuple):
         location: The place in the configuration or the template.
         message: The fault and its remedy.
         code: The code of the fault, for other mistakes that nobody means.
-
     """
 
     location: str
@@ -61,7 +60,6 @@ def misspelt_columns(schema: pa.Schema) -> list[MisspeltColumn]:
     >>> columns = [MisspeltColumn("prompt_template", "'{questoin}' names no column")]
     >>> misspelt_columns(with_misspelt_columns(pa.schema([]), columns))[0].location
     'prompt_template'
-
     """
     return [MisspeltColumn(*item) for item in json.loads((schema.metadata or {}).get(_MISSPELT_COLUMNS, b"[]"))]
 
@@ -93,7 +91,6 @@ class LastRun:
 
     >>> LastRun(2, 17, ("q",), samples=5000).message.partition("; ")[0]
     "in 2 of 5,000 rows, values were filled in as templates, first in row 17, column 'q'"
-
     """
 
     rows: int = 0
@@ -187,7 +184,6 @@ def find_notes(
         schema: The samples' schema.
         samples: The samples, where they are at hand.
         same: True if the examples are known to be the samples' own table.
-
     """
     settings, examples = configuration.settings, configuration.examples
     shared: list[int] = []

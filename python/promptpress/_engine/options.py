@@ -103,7 +103,6 @@ class RenderOptions:
 
     >>> RenderOptions.of(["id"], index="row").kept
     ('id',)
-
     """
 
     keep: tuple[str, ...] | None = ()
@@ -132,7 +131,6 @@ class RenderOptions:
 
         Raises:
             TypeError: If an argument is something else, or `shared` is given without an order.
-
         """
         if not isinstance(hashes, bool):
             raise TypeError(f"hashes: expected True or False, found {hashes!r}")

@@ -16,7 +16,6 @@ import promptpress._core as _core
 from promptpress._arrow.as_table import as_table
 from promptpress._arrow.core_tables import core_schema, for_core
 from promptpress._arrow.take import rows_in_order
-from promptpress._config.request_hash import with_requests_hash
 from promptpress._core import RenderError, TemplateError
 from promptpress._engine.options import SHARED, RenderOptions
 from promptpress._engine.rendering import rendered_batches
@@ -37,11 +36,7 @@ _PROBE_REQUESTS = 64
 class PrefixOrder(NamedTuple):
     """The order of samples in which requests with equal beginnings follow each other.
 
-    Args:
-        rows: The number (int64) of the sample in each place.
-        groups: The number (int64) of the group in each place; None if it wasn't asked for.
-        moves: False if the samples are in this order already.
-
+    The numbers of the samples, and of their groups if asked for; `moves` is false if they have this order already.
     """
 
     rows: pa.Array
@@ -68,10 +63,7 @@ def prefix_order(
 
 
 def ordered_batches(
-    engine: TableEngine,
-    table: pa.Table,
-    options: RenderOptions,
-    count: Callable[[int], object] = int,
+    engine: TableEngine, table: pa.Table, options: RenderOptions, count: Callable[[int], object] = int
 ) -> Iterator[pa.RecordBatch]:
     """Render a table in prefix order, into batches whose index has the numbers of the samples.
 
@@ -82,7 +74,6 @@ def ordered_batches(
         table: All samples.
         options: The columns next to the prompts, with an order and an index.
         count: Gets the number of samples of each batch that is rendered.
-
     """
     options = options.of_schema(table.schema)
     schema = engine.output_schema(table.schema, options)
@@ -139,7 +130,7 @@ def render_table(engine: TableEngine, samples: TableLike, options: RenderOptions
     table = as_table(samples, engine.value_reading)
     schema = engine.output_schema(table.schema, options.of_schema(table.schema))
     rendered = pa.Table.from_batches(ordered_batches(engine, table, options), schema)
-    return with_requests_hash(rendered, int(options.has_error_column)) if options.hashes else rendered
+    return engine.hashed(rendered, options)
 
 
 def leading_columns(engine: TableEngine, table: pa.Table, labels: list[Any] | None) -> list[str]:

@@ -11,23 +11,14 @@ import pyarrow as pa
 
 import promptpress._core as _core
 from promptpress._arrow import lazy_compute as pc
-from promptpress._arrow.columns import bytes_of
 from promptpress._arrow.core_tables import for_core
 from promptpress._arrow.take import batch_rows, take_rows
 from promptpress._config.configuration import Configuration
 from promptpress._core import RenderedRows
+from promptpress._engine.batch_cuts import FIRST_ROWS, BatchCuts
 from promptpress._engine.options import RenderOptions
 from promptpress._errors.errors import RowErrors, render_error
 from promptpress._errors.left_out import LeftOut
-
-_BLOCK_BYTES = 16 << 20
-"""About so much is rendered at a time: the memory of lines that have been written is used again while it is near."""
-
-_MIN_ROWS = 1 << 12
-"""Rows that are rendered first, by whose length the number of the next ones is chosen, ..."""
-
-_MAX_ROWS = 1 << 16
-"""... and the most at a time."""
 
 _RISKED = 1 / 4
 """So many of the rows in a row that were lines are rendered as lines at a time: one among them for which copying isn't
@@ -49,7 +40,6 @@ class Part:
         spans: The spans of each request, where they were asked for.
         hashes: The hash of each request, where what rendered them has made it.
         more: More columns in the place of the prompts, which are None then.
-
     """
 
     start: int
@@ -102,20 +92,7 @@ class Run(ABC):
 
     @abstractmethod
     def parts(self, table: pa.Table, first: int, *, single: bool = False) -> Iterator[RenderedRows | Part]:
-        """Render the next samples.
-
-        Args:
-            table: The samples.
-            first: How many samples came before.
-            single: Whether all requests have to come as one part.
-
-        Yields:
-            The requests, in order.
-
-        Raises:
-            RenderError: If a sample can't be rendered, and the run doesn't put errors into a column.
-
-        """
+        """Render the next samples, after `first` others, in several parts unless a `single` one is asked for."""
 
 
 def sample_numbers(part: RenderedRows | Part, times: int) -> pa.Array:
@@ -164,17 +141,32 @@ def rendered_table(run: Run, table: pa.Table, schema: pa.Schema, options: Render
 
 
 def rendered_batches(
-    run: Run, reader: Iterable[pa.RecordBatch], schema: pa.Schema, options: RenderOptions, *, first: int = 0
+    run: Run,
+    reader: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    options: RenderOptions,
+    *,
+    first: int = 0,
+    cuts: BatchCuts | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Render batches as they are read; positions count over all of them."""
-    batches = iter(reader)
+    """Render batches as they are read, cut into smaller ones; positions count over all of them."""
+    batches, cuts = iter(reader), BatchCuts() if cuts is None else cuts
     while (batch := next(batches, None)) is not None:
-        rendered = _rendered(run, batch, schema, options, first=first)
-        first += batch.num_rows
         # What was read is let go before more is: a batch may be most of the memory there is.
+        rest = [batch]
         del batch
-        yield from rendered
-        del rendered
+        while rest:
+            rows = cuts.next(rest)
+            rendered = _rendered(run, rows, schema, options, first=first)
+            first += rows.num_rows
+            del rows
+            size = 0
+            for part in rendered:
+                size += cuts.size_of(part)
+                yield part
+                del part
+            del rendered
+            cuts.learn(size)
 
 
 def rendered_batch(run: Run, batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -287,10 +279,7 @@ def rendered_lines(
         rest = [batch]
         del batch
         while rest:
-            rows = rest.pop()
-            if rows.num_rows > blocks.rows:
-                rest.append(rows.slice(blocks.rows))
-                rows = rows.slice(0, blocks.rows)
+            rows = blocks.cuts.next(rest)
             core_table, python_text = for_core(pa.Table.from_batches([rows]), first)
             first += rows.num_rows
             del rows
@@ -305,7 +294,7 @@ class _Blocks:
     """The number of rows that are rendered at a time: as many as stay in cache, fewer if many may be rendered again."""
 
     def __init__(self) -> None:
-        self.rows = _MIN_ROWS
+        self.cuts = BatchCuts()
         self._are_lines = True
         self._in_a_row = 0
 
@@ -315,8 +304,8 @@ class _Blocks:
         if self._are_lines != (text_bytes is not None):
             self._are_lines, self._in_a_row = not self._are_lines, 0
         self._in_a_row += len(prompts)
-        fitting = min(_MAX_ROWS, _BLOCK_BYTES * len(prompts) // max(bytes_of(prompts), 1))
-        self.rows = max(1, min(fitting, max(_MIN_ROWS, int(self._in_a_row * _RISKED))))
+        self.cuts.learn(self.cuts.size_of(prompts), len(prompts))
+        self.cuts.rows = max(1, min(self.cuts.rows, max(FIRST_ROWS, int(self._in_a_row * _RISKED))))
         if text_bytes is None:
             return pa.RecordBatch.from_arrays([prompts], schema=schema)
         return RenderedLines(prompts, text_bytes)

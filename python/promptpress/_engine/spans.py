@@ -17,15 +17,7 @@ from promptpress._errors.errors import of_row, render_error
 
 
 class FittedSample(NamedTuple):
-    """Requests of one sample that have the same examples.
-
-    Args:
-        engine: Renders them without a budget.
-        table: The sample, with a column of its examples if it needs one.
-        requests: The numbers of the requests among all requests of the sample.
-        turns: The turns of all requests of the sample, of conversations.
-
-    """
+    """Requests of one sample that have the same examples, by their numbers, and the turns of all its requests."""
 
     engine: ConfiguredEngine
     table: pa.Table

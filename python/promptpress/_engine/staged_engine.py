@@ -130,7 +130,6 @@ class StagedRenderer(StreamRenderer[StagedEngine]):
     >>> questions = StagedRenderer(JinjaTemplate("Q: {{ q | trim }}"), chat)
     >>> questions.stream(pa.table({"q": [" 1+1? "]})).read_all().to_pylist()
     [{'prompt': '<user>Q: 1+1?'}]
-
     """
 
     __slots__ = ()

@@ -19,6 +19,7 @@ from promptpress._arrow.core_tables import column_names, core_schema
 from promptpress._arrow.python_rows import EXACT, ValueReading
 from promptpress._config.request_hash import FINGERPRINT, PREFIX_ORDER, with_requests_hash
 from promptpress._config.tokenizer import EncodedRequests
+from promptpress._engine.batch_cuts import BatchCuts
 from promptpress._engine.notes import MisspeltColumn, SchemaWarnings, warn_of_no_rows, with_misspelt_columns
 from promptpress._engine.options import RenderOptions, indexed_schema, kept_schema, with_distinct_names
 from promptpress._engine.rendering import Run, rendered_batch, rendered_batches, rendered_table
@@ -89,6 +90,11 @@ class TableEngine(ABC):
         return False
 
     @property
+    def bounds_batches(self) -> bool:
+        """True if the bytes of a batch have a limit, which is that of batches as they are given."""
+        return False
+
+    @property
     def sources(self) -> list[str]:
         """The texts of the templates that write the requests, but those of a configuration."""
         return []
@@ -137,7 +143,6 @@ class TableEngine(ABC):
             options: The columns next to the prompts.
             labels: The labels of ppl; None if there are none.
             first: How many samples an earlier run has rendered.
-
         """
 
     def begin_single(self, samples: Any) -> tuple[pa.Table, Run] | None:  # noqa: ARG002 - most need a table
@@ -224,6 +229,10 @@ class TableEngine(ABC):
         message = "an answer is an assistant's message, and there is no chat template; chat_template= gives one"
         raise template_error("unsupported_mode", "answer", message)
 
+    def prompts_of_pairs(self, rows: pa.Table) -> list[str | None] | None:  # noqa: ARG002 - others have none
+        """Return the texts before completions, as far as an assistant speaks in them; None if there are none."""
+        return None
+
     def conversations(self, rows: pa.Table) -> list[list[dict[str, Any]] | None] | None:  # noqa: ARG002 - most have none
         """Return the conversation of each row, as a chat template sees it; None if rows have none."""
         return None
@@ -297,10 +306,23 @@ class TableEngine(ABC):
         run = self.begin(options, self.labels_of_table(table)) if single is None else single[1]
         rendered = rendered_table(run, table, schema, options)
         self.ended(run, is_batch=is_batch)
-        return with_requests_hash(rendered, int(options.has_error_column)) if options.hashes else rendered
+        return self.hashed(rendered, options)
+
+    def hashed(self, rendered: pa.Table, options: RenderOptions) -> pa.Table:
+        """Return a rendered table with the hash of its requests in its metadata, if hashes are asked for."""
+        if not options.hashes:
+            return rendered
+        columns_after = len(options.fields()) + int(options.spans is not False) + len(self.shot_fields)
+        return with_requests_hash(rendered, rendered.num_columns - 1 - columns_after, is_json=self.writes_json)
 
     def stream(
-        self, batches: StreamLike, options: RenderOptions, *, labels: list[Any] | None = None, first: int = 0
+        self,
+        batches: StreamLike,
+        options: RenderOptions,
+        *,
+        labels: list[Any] | None = None,
+        first: int = 0,
+        cuts: BatchCuts | None = None,
     ) -> pa.RecordBatchReader:
         """Render a stream batch by batch, as it is read: what `Renderer.stream` returns.
 
@@ -309,7 +331,7 @@ class TableEngine(ABC):
             options: The columns next to the prompts.
             labels: The labels of ppl, for who knows them of all samples. None: those of the configuration.
             first: How many samples an earlier run has rendered.
-
+            cuts: What cuts batches by the bytes that are rendered of them; None: anew, of the usual size.
         """
         if labels is None:
             self.check_stream()
@@ -319,7 +341,8 @@ class TableEngine(ABC):
         schema = self.output_schema(reader.schema, options)
         self.warn(schema, reader.schema, None)
         run = self.begin(options, labels, first)
-        rendered = rendered_batches(run, reader, schema, options, first=first)
+        cuts = BatchCuts(None) if self.text_engine.bounds_batches else cuts
+        rendered = rendered_batches(run, reader, schema, options, first=first, cuts=cuts)
         return pa.RecordBatchReader.from_batches(schema, self._to_end(run, rendered))
 
     def _to_end(self, run: Run, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

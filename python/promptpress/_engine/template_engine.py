@@ -133,21 +133,9 @@ class TemplateEngine(TableEngine):
     def texts(
         self, table: pa.Table, first: int, counts: JinjaRun, failed: FailedRows | None, origins: Origins | None
     ) -> Iterator[Texts]:
-        """Render the next rows.
+        """Render the next rows, after `first` others; yield anything in the place of a row that failed.
 
-        Args:
-            table: The rows.
-            first: How many rows came before.
-            counts: Counts the rows of the whole run.
-            failed: Takes the errors of rows that can't be rendered. None: the first error is raised.
-            origins: Numbers the origins of spans; None: no spans are asked for.
-
-        Yields:
-            The texts, in order, with their spans; anything in the place of a row that failed.
-
-        Raises:
-            RenderError: If a row can't be rendered, or something is wrong with the table.
-
+        `failed` takes the errors of rows; without it the first is raised. `origins` numbers the origins of spans.
         """
 
 

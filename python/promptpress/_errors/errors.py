@@ -38,9 +38,8 @@ _PACKAGES = tuple(
 
 def callers_level() -> int:
     """Return the `stacklevel` with which a warning names the first caller outside the packages."""
-    here = inspect.currentframe()
-    frame = None if here is None else here.f_back
-    level = 1
+    # A frame that held itself in the end would keep all callers' tables until garbage is collected.
+    frame, level = inspect.currentframe(), 0
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGES):
         frame = frame.f_back
         level += 1

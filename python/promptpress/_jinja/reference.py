@@ -96,8 +96,13 @@ class Reference:
     def render(self, names: Mapping[str, Any]) -> str:
         """Render one row."""
         BUDGET.start(names)
+        template, environment = self._template, self.environment
         try:
-            return self._template.render(**names)
+            if "self" in names:
+                return template.render(**names)  # raises
+            # As `Template.render`, which makes each context out of layers of dicts.
+            context = environment.context_class(environment, {**template.globals, **names}, None, template.blocks)
+            return environment.concat(template.root_render_func(context))
         except LimitExceededError as error:
             raise render_error("template_limit", str(error)) from None
 

@@ -447,18 +447,19 @@ class Runner:
     def _texts(self, table: pa.Table, rows: list[int], first_row: int) -> list[str]:
         """Render rows by Jinja2; raise the error of the first row that fails."""
         texts = []
+        names = table.column_names
         for start in range(0, len(rows), _BLOCK):
             block = rows[start : start + _BLOCK]
             columns = [_values(table.column(field.name), field, block, first_row) for field in table.schema]
-            for n, row in enumerate(block):
-                names = {name: column[n] for name, column in zip(table.column_names, columns, strict=True)}
-                texts.append(self._text(names, first_row + row))
+            for row, *values in zip(block, *columns, strict=True):
+                texts.append(self._text(dict(zip(names, values, strict=True)), first_row + row))
         return texts
 
     def _text(self, names: dict[str, Any], row: int) -> str:
         try:
             text = self._reference.render(names)
-            text.encode()
+            if not text.isascii():
+                text.encode()
         except _core.RenderError as error:
             raise render_error(error.code, error.message, row=row) from error
         except UnicodeEncodeError as error:

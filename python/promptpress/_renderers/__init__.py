@@ -12,7 +12,6 @@ def template_class(name: str) -> Any:
 
     >>> template_class("JinjaTemplate")
     <class 'promptpress.JinjaTemplate'>
-
     """
     from promptpress._renderers import templates  # noqa: PLC0415 - imports Jinja2, which not every run needs
 

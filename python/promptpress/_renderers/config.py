@@ -36,7 +36,6 @@ class LoadedConfig:
     >>> isinstance(config, pp.Config), list(config.models)
     (True, ['m'])
     >>> folder.cleanup()
-
     """
 
     path: str
@@ -74,7 +73,6 @@ class LoadedConfig:
         >>> pp.load_config(path).renderer().required_columns
         ['question']
         >>> folder.cleanup()
-
         """
         return Renderer.from_config(self, model, dataset=dataset, model_abbr=model_abbr, **overrides)
 
@@ -107,7 +105,6 @@ def load_config(path: str | os.PathLike[str]) -> LoadedConfig:
     >>> config.datasets["sums"]["infer_cfg"]
     {'prompt_template': {'template': '{q}'}}
     >>> folder.cleanup()
-
     """
     # Reading Python's files as data takes long to import, and most processes read none.
     from promptpress_harness.configs import selection  # noqa: PLC0415

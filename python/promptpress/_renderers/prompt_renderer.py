@@ -79,7 +79,6 @@ class PromptRenderer(TableRenderer[Engine]):
         [['Q: 1+1=?'], ['Q: 2+2=?']]
         >>> [batch["prompt"].to_pylist() for batch in JinjaTemplate("Q: {{ question }}").stream(batches)]
         [['Q: 1+1=?'], ['Q: 2+2=?']]
-
         """
         options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors, turns=turns)
         if tokenize is None:
@@ -169,7 +168,6 @@ class PromptRenderer(TableRenderer[Engine]):
         >>> words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
         >>> Renderer("Q: {q}").tokenize(pa.table({"q": ["1+1 =", "1+1"]}), words).to_pylist()
         [{'input_ids': [0, 1, 2], 'n_tokens': 3}, {'input_ids': [0, 1], 'n_tokens': 2}]
-
         """
         from promptpress._tokens.token_engine import token_engine  # noqa: PLC0415 - most programs only render
 
@@ -223,7 +221,6 @@ class PromptRenderer(TableRenderer[Engine]):
         >>> renderer = Renderer("Q: {question}")
         >>> renderer(pa.record_batch({"question": ["1+1=?"]})).to_pylist()
         [{'question': '1+1=?', 'prompt': 'Q: 1+1=?'}]
-
         """
         rendered = self._engine.batch(batch)
         return _columns(batch, rendered) if type(batch) is dict else rendered
@@ -262,7 +259,6 @@ class PromptRenderer(TableRenderer[Engine]):
         >>> from promptpress import Renderer
         >>> Renderer("Q: {q}", strings="large_string").output_schema(pa.schema({"q": pa.string()}))
         prompt: large_string
-
         """
         options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors, order=order, shared=shared)
         return self._engine.output_schema(schema, options)
@@ -313,7 +309,6 @@ class TemplateRenderer(PromptRenderer[TextEngine]):
         >>> print(JinjaTemplate("Q: {{ q }}").preview(pa.table({"q": ["1+1=?", "2+2=?"]}), rows=[1]))
         ── row 1 · 8 bytes · 8 characters
         Q: 2+2=?
-
         """
         from promptpress_workbench.prompts.preview import preview_of  # noqa: PLC0415 - most programs only render
 
@@ -358,7 +353,6 @@ class TemplateRenderer(PromptRenderer[TextEngine]):
         >>> findings = JinjaTemplate("Q: {{ q }}").audit(samples, output_column="a")
         >>> [(row["code"], row["first_rows"], row["column"]) for row in findings.to_pylist()]
         [('likely_special_token', [1], 'q')]
-
         """
         from promptpress_workbench.audit.collect import audit  # noqa: PLC0415 - most programs only render
 
@@ -379,6 +373,5 @@ class TemplateRenderer(PromptRenderer[TextEngine]):
         >>> table = chat.render([{"messages": [{"role": "user", "content": "Hi."}]}] * 20)
         >>> chat.last_run.rows, chat.last_run.compiled
         (20, 19)
-
         """
         return self._engine.last_run

@@ -140,7 +140,6 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
     >>> renderer = Renderer("Q: {question}\nA: {answer}", shots=1, examples=train, output_column="answer")
     >>> renderer.render(samples)["prompt"][0].as_py()
     'Q: 3+3=?\nA: 6\nQ: 1+1=?\nA: '
-
     """
 
     __slots__ = ()
@@ -228,7 +227,6 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         >>> renderer = Renderer.from_config(dataset, {"type": "VLLM"})
         >>> renderer.render(pa.table({"question": ["1+1=?"]}))["prompt"].to_pylist()
         ['Q: 1+1=?']
-
         """
         if model is not None and model_cfg is not None:
             raise TypeError("from_config() got the model twice: model= is another name of model_cfg=")
@@ -264,7 +262,7 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
             hashes: Whether to say a hash of each request: the first 16 bytes of BLAKE3 of a text's UTF-8; of messages
                 of one way to write them down, so that string layouts and JSON make no difference. It is the same on
                 every machine. The schema's metadata have `promptpress.fingerprint` then, and `promptpress.hash`: the
-                SHA-256 of these hashes, one after the other.
+                BLAKE3 of all requests as one stream, each with its length before it.
             spans: Whether to say where each byte comes from: spans without gaps of a text's UTF-8 bytes, or of each
                 message's, with the `source` that `explain` has; `"detailed"`: with `column`, `example` and `role` too.
             errors: What becomes of a sample that can't be rendered: `"raise"` makes it the call's error; `"column"`
@@ -300,7 +298,6 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         [{'row': 0, 'prompt': 'Q: 1+1=?'}]
         >>> Renderer("Q: {question}").render(samples, spans=True)["spans"][0].as_py()[1]
         {'start': 3, 'end': 8, 'source': 'field'}
-
         """
         options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors, order=order, shared=shared)
         return render_table(self._engine, samples, options)
@@ -326,7 +323,6 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         >>> says = [{"role": "user", "content": "Hi."}, {"role": "assistant", "content": "Hello!"}]
         >>> renderer.converse(pa.table({"messages": [says]})).requests["prompt"].to_pylist()
         ['Hi.']
-
         """
         return self._engine.converse(as_table(samples, self._engine.value_reading))
 
@@ -351,7 +347,6 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         >>> (note,) = Renderer("Q: {questoin}").notes(pa.schema({"question": pa.string()})).to_pylist()
         >>> note["code"], note["place"], note["remedy"]
         ('unknown_placeholder', 'prompt_template', "did you mean '{question}'?")
-
         """
         if isinstance(samples_or_schema, pa.Schema):
             return table_of(find_notes(self._engine.configuration, samples_or_schema, None))
@@ -367,7 +362,6 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
 
         >>> Renderer("Q: {question} A: {answer}", reader={"output_column": "answer"}).required_columns
         ['question']
-
         """
         return self._engine.required_columns
 
@@ -397,7 +391,6 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         >>> spans = Renderer("Q: {question}").explain(pa.table({"question": ["1+1=?"]}), 0)
         >>> spans.select(["start", "end", "source", "column"]).to_pylist()[1]
         {'start': 3, 'end': 8, 'source': 'field', 'column': 'question'}
-
         """
         from promptpress._engine.spans import origin_spans  # noqa: PLC0415 - whoever only renders needn't have it
 
@@ -444,7 +437,6 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         >>> print(Renderer("Q: {question}").preview(samples, rows=[1]))
         ── row 1 · 8 bytes · 8 characters
         Q: 2+2=?
-
         """
         from promptpress_workbench.prompts.preview import preview_of  # noqa: PLC0415 - most programs only render
 
@@ -466,7 +458,6 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         >>> samples = pa.table({"q": ["fine", "see {a}"], "a": ["x", "gold"]})
         >>> Renderer("{q} {a}").divergence(samples).to_pylist()
         [{'row': 1, 'columns': ['q']}]
-
         """
         return self._engine.divergence(as_table(samples, self._engine.value_reading))
 
@@ -517,7 +508,6 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         ('placeholder_filled', [1], 'question', 6, 14)
         >>> len(Renderer("Q: {question}", substitution="harness").audit(samples, only=["empty_prompt"]))
         0
-
         """
         from promptpress_workbench.audit.collect import audit  # noqa: PLC0415 - whoever only renders needn't have it
 
@@ -545,7 +535,6 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         >>> samples = pa.table({"content": ["<AIS_TEXT_START>Look: <AIS_IMAGE_START>x.png<AIS_CONTENT_TAG>"]})
         >>> renderer.findings(samples).to_pylist()
         [{'row': 0, 'column': 'content', 'finding': 'media_tag', 'excerpt': "'<AIS_IMAGE_START>x.png'"}]
-
         """
         return self._engine.findings(as_table(samples, self._engine.value_reading))
 
@@ -569,7 +558,6 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         ['Q: 1+1=?']
         >>> renderer.last_run.errors.rows, renderer.last_run.errors.first[0].row
         (1, 1)
-
         """
         return self._engine.last_run
 
@@ -593,7 +581,6 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         >>> renderer = Renderer(template, "{q}: {a}", retriever, examples, reader={"output_column": "a"})
         >>> renderer.retrieve(2).to_pylist()
         [[1, 0], [1, 0]]
-
         """
         return self._engine.retrieve(num_samples)
 
@@ -603,7 +590,6 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
 
         >>> Renderer({"A": "{q} yes", "B": "{q} no"}, mode="ppl").labels
         ['A', 'B']
-
         """
         return self._engine.core.labels
 
@@ -622,7 +608,6 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
         True
         >>> Renderer("Q: {q}").fingerprint() == Renderer("Q: {q} ").fingerprint()
         False
-
         """
         return self._engine.fingerprint()
 
@@ -632,7 +617,6 @@ class Renderer(PromptRenderer[ConfiguredEngine]):
 
         >>> Renderer("{q}", meta_template={"round": [{"role": "HUMAN"}], "eos_token_id": 2}).eos_token_id
         2
-
         """
         return self._engine.core.eos_token_id
 

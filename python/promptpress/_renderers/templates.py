@@ -92,7 +92,6 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
     >>> template = JinjaTemplate("{{ task }}: {{ question }}", constants={"task": "Add"})
     >>> template.render(pa.table({"question": ["1+1=?"]}))["prompt"].to_pylist()
     ['Add: 1+1=?']
-
     """
 
     __slots__ = ()
@@ -164,7 +163,6 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
         B) 4
         C) 5
         >>> folder.cleanup()
-
         """
         from promptpress_harness.configs.arguments import jinja_source_of  # noqa: PLC0415 - for files only
 
@@ -223,7 +221,6 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
         >>> template = JinjaTemplate("Q: {{ q | trim }}")
         >>> template.render(pa.table({"q": [" 1+1 "]}), spans="detailed")["spans"][0].as_py()[1]
         {'start': 3, 'end': 6, 'source': 'field', 'column': 'q', 'example': None, 'role': None}
-
         """
         options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors, order=order, shared=shared)
         return render_table(self._engine, table, options)
@@ -236,7 +233,6 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
 
         >>> JinjaTemplate("{% set x = a %}{{ x ~ b }}{{ range(3) }}").required_columns
         ['a', 'b']
-
         """
         return self._engine.required_columns
 
@@ -249,7 +245,6 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
 
         >>> JinjaTemplate("{{ a.strip() }}").compiled.to_pylist()[-1]
         {'line': 1, 'node': 'Name', 'compiled': True, 'reason': None}
-
         """
         forecast = outlook(self._engine.reference, tuple(self.required_columns))
         refused = {(bail.line, bail.node): bail.reason for bail in forecast.bails}
@@ -269,7 +264,6 @@ class JinjaTemplate(TemplateRenderer[JinjaEngine]):
 
         >>> JinjaTemplate("{{ q }}").fingerprint() == JinjaTemplate("{{ q }}", strings="large_string").fingerprint()
         True
-
         """
         return self._engine.fingerprint()
 
@@ -342,7 +336,6 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
     >>> messages = [{"role": "user", "content": " Hi. "}, {"role": "assistant", "content": "Hello!"}]
     >>> chat.render(pa.table({"messages": [messages]}))["prompt"].to_pylist()
     ['<user>Hi.\n<assistant>Hello!\n']
-
     """
 
     __slots__ = ()
@@ -423,7 +416,6 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
         >>> chat = ChatTemplate.from_tokenizer(config)
         >>> chat.render([{"messages": [{"role": "user", "content": "Hi."}]}])["prompt"].to_pylist()
         ['<s>Hi.']
-
         """
         templates = templates_of(tokenizer)
         can_vary = arguments.get("argument_columns") != {} and arguments.get("environment") in (None, "transformers")
@@ -480,7 +472,6 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
         >>> table = chat.render(rows * 3, spans="detailed")
         >>> [(span["message"], span["role"], span["path"]) for span in table["spans"][2].as_py()]
         [(None, None, None), (0, 'user', 'role'), (None, None, None), (0, 'user', 'content')]
-
         """
         of_order: dict[str, Any] = {"order": order, "shared": shared, "turns": turns}
         options = RenderOptions.of(keep, index, hashes=hashes, spans=spans, errors=errors, **of_order)
@@ -523,7 +514,6 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
         >>> answer, question = {"role": "bot", "content": "Hi Hi"}, {"role": "user", "content": "Hi"}
         >>> talk.extend([answer, question]).new_ids
         [2, 2, 0, 2, 1]
-
         """
         from promptpress._tokens.encoder import Encoder  # noqa: PLC0415 - most programs only render
         from promptpress._tokens.talk import Talk  # noqa: PLC0415
@@ -540,7 +530,6 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
 
         >>> ChatTemplate("", argument_columns={"tools": "functions"}).required_columns
         ['messages', 'functions']
-
         """
         return self._engine.required_columns
 
@@ -555,7 +544,6 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
 
         >>> ChatTemplate("{{ bos_token }}").fingerprint() == ChatTemplate("{{ bos_token }}", bos_token="").fingerprint()
         False
-
         """
         return self._engine.fingerprint()
 
@@ -565,7 +553,6 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
 
         >>> ChatTemplate("{{ messages }}").source
         '{{ messages }}'
-
         """
         return self._engine.renderer.settings.source
 
@@ -578,7 +565,6 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
 
         >>> ChatTemplate("{{ messages[0].content }}").compiled.to_pylist()[0]
         {'shape': 'user', 'rows': 0, 'compiled': True, 'line': None, 'reason': None}
-
         """
         return compiled_table(self._engine.renderer)
 
@@ -590,7 +576,6 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
 
         >>> ChatTemplate("{{ bos_token }}{{ messages[0].content }}", bos_token="<s>").starts_with_bos
         True
-
         """
         return self._engine.starts_with_bos
 
@@ -612,6 +597,5 @@ class ChatTemplate(TemplateRenderer[ChatEngine]):
         ('never', 1)
         >>> chat.append_only.example.text, chat.append_only.example.longer
         ('1+1?;', '1+1?2;')
-
         """
         return self._engine.append_only

@@ -86,7 +86,6 @@ class Encoder:
             special: Whether the tokenizer puts its special tokens around each text. None: unless the text begins with
                 the first of them.
             offsets: Whether the bytes of each token are asked for.
-
         """
         if special is not False and self._around is None:
             whole = TokenRows.open(texts, offsets=offsets)

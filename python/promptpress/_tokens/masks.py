@@ -135,7 +135,6 @@ def place_in_beginning(text: str, beginning: str | None, marked: str | None) -> 
 
     >>> place_in_beginning("[q]f()</s>r", "[q]f()</s>", "[q]\ufdd0</s>")
     (3, 6)
-
     """
     stretch = None if beginning is None else _between(beginning, marked or "")
     if beginning is None or stretch is None or not text.encode().startswith(beginning.encode()[: stretch[1]]):

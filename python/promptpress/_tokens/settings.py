@@ -36,7 +36,6 @@ class TokenSettings:
     Raises:
         TypeError: If an argument is something else.
         ValueError: If the value of an argument is wrong, or an argument needs another that isn't given.
-
     """
 
     add_special_tokens: bool | None = None

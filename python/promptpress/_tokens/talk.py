@@ -67,7 +67,6 @@ class Talk:
         Raises:
             RenderError: If ids of this talk change (`history_rewritten`), unless that is allowed. If the conversation
                 can't be rendered, as `ChatTemplate.render`.
-
         """
         has_prompt = self.has_generation_prompt if add_generation_prompt is None else bool(add_generation_prompt)
         given = engine_of(self.chat)

@@ -202,7 +202,6 @@ def token_engine(inner: TableEngine, tokens: Any, options: RenderOptions) -> Tok
         ValueError: If the value of an argument is wrong.
         ImportError: As `Encoder`.
         OSError: As `Encoder`.
-
     """
     for name, is_asked in (("hashes", options.hashes), ("spans", options.spans is not False)):
         if is_asked:
@@ -244,7 +243,6 @@ class TokenRenderer(StreamRenderer[TokenEngine]):
     >>> engine = TokenEngine(engine_of(Renderer("Q: {q}")), Encoder.of(words), TokenSettings())
     >>> TokenRenderer(engine).stream(pa.table({"q": ["1+1 =", "1+1"]})).read_all().to_pylist()
     [{'input_ids': [0, 1, 2], 'n_tokens': 3}, {'input_ids': [0, 1], 'n_tokens': 2}]
-
     """
 
     __slots__ = ()
@@ -321,7 +319,7 @@ class _TokenRun(Run):
         elif settings.mask is not None:
             texts, stretches = prompts.to_pylist(), self._engine.trained
             if marked is not None:
-                trained = stretches.of_marked(texts, marked, errors)
+                trained = stretches.of_marked(texts, marked, errors, self._engine.inner.prompts_of_pairs(samples))
             else:
                 hidden = messages and stretches.hidden(texts, spans or [], messages, samples, errors)
                 trained = stretches.of_prompts(texts, spans or [], messages, hidden, errors)

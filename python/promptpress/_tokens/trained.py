@@ -27,6 +27,7 @@ from promptpress._tokens.masks import (
 from promptpress._tokens.settings import TokenSettings
 
 Messages = list[dict[str, Any]]
+Texts = Sequence[str | None]
 Request = tuple[int, int]
 """The number of a prompt, and that of a message."""
 
@@ -39,14 +40,7 @@ class TurnsPart(Part):
 
 
 class TrainedStretches:
-    """Finds the stretches of prompts that are trained.
-
-    Args:
-        engine: The engine that rendered the prompts.
-        settings: What is trained.
-        added: The added tokens of the tokenizer.
-
-    """
+    """Finds the stretches of prompts that are trained, of an engine's texts for a tokenizer with some added tokens."""
 
     def __init__(self, engine: TableEngine, settings: TokenSettings, added: Collection[str]) -> None:
         self._engine = engine
@@ -54,22 +48,30 @@ class TrainedStretches:
         self._added = added
 
     def of_marked(
-        self, texts: Sequence[str | None], marked: Sequence[str | None], errors: dict[int, RenderError]
+        self, texts: Texts, marked: Texts, errors: dict[int, RenderError], prompts: Texts | None = None
     ) -> list[list[Span]]:
-        """Return the stretches of texts in `{% generation %}` blocks, around which the marked texts have marks."""
+        """Return the stretches of texts in `{% generation %}` blocks, around which the marked texts have marks.
+
+        Blocks within the texts' beginnings `prompts` aren't trained.
+        """
         out: list[list[Span]] = []
         for row, text in enumerate(texts):
             out.append([])
             if text is not None and row not in errors:
                 try:
                     out[-1] = generation_spans(marked[row] or "", text)
+                    if prompts is not None and (prompt := prompts[row]):
+                        if not text.startswith(prompt):
+                            raise UnknownOriginError("the template writes the prompt otherwise before its completion")
+                        done = len(prompt.encode())
+                        out[-1] = [(max(start, done), end) for start, end in out[-1] if end > done]
                 except UnknownOriginError as error:
                     errors[row] = self._without_mask(error)
         return out
 
     def of_prompts(
         self,
-        texts: Sequence[str | None],
+        texts: Texts,
         spans: Sequence[Any],
         messages: Sequence[Messages | None] | None,
         hidden: Sequence[Mapping[int, Span]] | None,
@@ -77,16 +79,10 @@ class TrainedStretches:
         *,
         is_closed: bool | None = None,
     ) -> list[list[Span]]:
-        """Return what assistants say in each prompt. Prompts of which that isn't known get an error.
+        """Return what assistants say in each prompt; prompts of which that isn't known get an error.
 
-        Args:
-            texts: The prompts; None for a request with an error.
-            spans: The origins of the bytes of each.
-            messages: The conversation of each; None if a configuration made the prompts.
-            hidden: What `hidden` returns for them.
-            errors: Takes the errors, keyed by the numbers of the prompts.
-            is_closed: Whether all that stands after a conversation's last turn is its end; None: as the engine says.
-
+        `messages` is None if a configuration made the prompts. If `is_closed`, all that stands after a conversation's
+        last turn is its end; None: as the engine says.
         """
         is_closed = self._engine.closes_conversations if is_closed is None else is_closed
         out: list[list[Span]] = []
@@ -112,7 +108,7 @@ class TrainedStretches:
 
     def hidden(
         self,
-        texts: Sequence[str | None],
+        texts: Texts,
         spans: Sequence[Any],
         messages: Sequence[Messages | None],
         samples: pa.Table,
@@ -122,20 +118,10 @@ class TrainedStretches:
         numbers: Sequence[int] | None = None,
         with_last: Callable[[int, dict[str, Any]], str | None] = lambda *_: None,
     ) -> list[dict[int, Span]]:
-        """Return the places of the messages that origins don't show, by the messages' numbers.
+        """Return the places of the messages that origins don't show, by their numbers; a request without has an error.
 
-        Requests of which a place isn't known get an error.
-
-        Args:
-            texts: The prompts; None for a request with an error.
-            spans: The origins of the bytes of each.
-            messages: The conversation of each.
-            samples: The samples.
-            errors: Takes the errors, keyed by the numbers of the prompts.
-            rows: The sample of each prompt; None: each has its own.
-            numbers: The only message of each prompt whose place is asked for; None: all of them.
-            with_last: Returns the text of a prompt with another last message, if that is known already.
-
+        `rows` are the samples of the prompts, unless each has its own, and `numbers` the only message of each prompt
+        whose place is asked for. `with_last` returns the text of a prompt with another last message, if there is one.
         """
         rows = range(len(texts)) if rows is None else rows
         out: list[dict[int, Span]] = [{} for _ in texts]

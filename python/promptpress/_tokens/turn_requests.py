@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from promptpress._jinja.chat.beginnings import Beginning
-from promptpress._jinja.chat.conversations import json_texts
+from promptpress._jinja.chat.conversations import REASONING, json_texts
 from promptpress._tokens.masks import ASSISTANTS, Span, is_trained
 from promptpress._tokens.trained import Messages
 
@@ -25,7 +25,6 @@ def numbered_turns(messages: Sequence[Mapping[str, Any]]) -> dict[int, int]:
 
     >>> numbered_turns([{"role": "assistant", "weight": 0}, {"role": "user"}, {"role": "assistant"}])
     {2: 1}
-
     """
     spoken = [number for number, message in enumerate(messages) if message.get("role") in ASSISTANTS]
     return {number: turn for turn, number in enumerate(spoken) if is_trained(messages[number])}
@@ -46,6 +45,7 @@ class Talk:
         self.messages = messages or []
         self.is_read = messages is not None
         self.turns = numbered_turns(self.messages)
+        self.has_reasoning = any(self.messages[number].get(key) for number in self.turns for key in REASONING)
         self._written = written
         (whole,) = json_texts([written]) or [None]
         is_plain = whole is not None and whole.startswith("[")

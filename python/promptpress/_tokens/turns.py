@@ -73,6 +73,7 @@ class TurnsEngine(ChatEngine):
         self.closes_conversations = True
         self.met: Counter[tuple[int, bool]] = Counter()
         self.mask = None if settings is None else settings.mask
+        self.leaves_reasoning = settings is not None and settings.has_assistants and not settings.reasoning
         self.marked_engine = self.texts_engine.marked() if self.mask == "generation" else None
         if self.marked_engine is not None:
             self.marked_engine.refused = None
@@ -112,6 +113,12 @@ class TurnsEngine(ChatEngine):
         assert isinstance(run, _TurnsRun)
         self.last_run = run.counts
         super().ended(run, is_batch=is_batch)
+        if run.unreasoned and self.reports_runs:
+            message = (
+                f"in {run.unreasoned:,} of {counted(run.samples, 'conversation')} an assistant's reasoning isn't "
+                "trained; reasoning=True trains it"
+            )
+            warnings.warn(message, PromptWarning, stacklevel=callers_level())
         if run.silent and self.reports_runs:
             first = ", ".join(map(str, map(self._row_number_in(run), run.first_silent)))
             more = ", ..." if run.silent > len(run.first_silent) else ""
@@ -142,7 +149,6 @@ class TurnsRenderer(StreamRenderer[TurnsEngine]):
     >>> talk = [{"role": "user", "content": "1+1?"}, {"role": "assistant", "content": "2"}]
     >>> TurnsRenderer(TurnsEngine.of(engine_of(chat))).stream([{"messages": talk}]).read_all().to_pylist()
     [{'turn': 0, 'prompt': '<user>1+1?<assistant>2'}]
-
     """
 
     __slots__ = ()
@@ -171,6 +177,8 @@ class _TurnsRun(Run):
         self.silent = 0
         """The number of samples without a turn."""
         self.first_silent: list[int] = []
+        self.unreasoned = 0
+        """The number of samples with reasoning that the mask leaves out."""
 
     @property
     def conversations(self) -> int:
@@ -202,6 +210,8 @@ class _TurnsRun(Run):
         first = self._samples_before
         silent = [first + talk.row for talk in talks if talk.is_read and not talk.turns]
         self.silent += len(silent)
+        if self._engine.leaves_reasoning:
+            self.unreasoned += sum(talk.has_reasoning for talk in talks)
         self.first_silent += silent[: _MAX_FIRST - len(self.first_silent)]
         rows = self._whole(talks)
         requests = [TurnRequest(talk, number) for talk in talks if talk.row not in rows for number in talk.turns]
@@ -264,9 +274,14 @@ class _TurnsRun(Run):
         """Yield each request with its row, before rows are merged."""
         if not requests:
             return
-        texts = self._rendered(self._engine.texts_engine, requests, has_spans=self._has_spans)
+        try:
+            texts = self._rendered(self._engine.texts_engine, requests, has_spans=self._has_spans)
+            prompts = self._prompts(requests)
+        except RenderError as refusal:
+            if refusal.row is not None:  # an earlier row may have an error of another step, which then comes first
+                list(self._each([request for request in requests if self._number(request) < refusal.row]))
+            raise
         self._count(texts.counts, requests, is_each=True)
-        prompts = self._prompts(requests)
         errors: dict[int, RenderError] = {}
         begins = self._begins(requests, sorted(_with_other_headers(texts, prompts)), errors)
         trained = self._trained(requests, texts, errors)

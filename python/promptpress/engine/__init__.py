@@ -13,7 +13,18 @@ Files, audits, comparisons, exports and the drop-in parts for harnesses are made
 """
 
 from promptpress._arrow.as_table import as_reader, as_table
-from promptpress._config.request_hash import FINGERPRINT, HASH, PREFIX_ORDER, RULES, VERSION, RequestsHash
+from promptpress._config.request_hash import (
+    FINGERPRINT,
+    FORMAT,
+    HASH,
+    HASH_FORMAT,
+    PREFIX_ORDER,
+    RULES,
+    VERSION,
+    hash_metadata,
+)
+from promptpress._core import RequestsHash
+from promptpress._engine.batch_cuts import BatchCuts
 from promptpress._engine.column_engine import PromptColumn
 from promptpress._engine.configured_engine import ConfiguredEngine, ConfiguredRenderer, silent
 from promptpress._engine.configured_run import ExampleChoices
@@ -28,12 +39,15 @@ from promptpress._jinja.chat.conversations import REASONING
 
 __all__ = [
     "FINGERPRINT",
+    "FORMAT",
     "HASH",
+    "HASH_FORMAT",
     "PREFIX_ORDER",
     "REASONING",
     "RULES",
     "SHARED",
     "VERSION",
+    "BatchCuts",
     "ConfiguredEngine",
     "ConfiguredRenderer",
     "ExampleChoices",
@@ -52,6 +66,7 @@ __all__ = [
     "engine_of",
     "find_notes",
     "fitted_sample",
+    "hash_metadata",
     "misspelt_columns",
     "ordered_batches",
     "refusal",

@@ -1,7 +1,7 @@
 """Arrow values for tools: rows of Python values, columns of JSON, values as Python prints them, rows taken."""
 
 from promptpress._arrow import lazy_compute, python_text
-from promptpress._arrow.columns import bytes_of, is_encoded, is_text, table_bytes, text_of, without_views
+from promptpress._arrow.columns import bytes_of, is_encoded, is_text, table_bytes, text_bytes, text_of, without_views
 from promptpress._arrow.core_tables import check_values, checked, core_schema, for_core, unsupported_columns
 from promptpress._arrow.json_columns import holds_json, is_json, json_texts, named_json_field
 from promptpress._arrow.python_rows import EXACT, OF_HARNESS, ValueReading
@@ -48,6 +48,7 @@ __all__ = [
     "spread_over_runs",
     "table_bytes",
     "take_rows",
+    "text_bytes",
     "text_of",
     "unsupported_columns",
     "values_of",

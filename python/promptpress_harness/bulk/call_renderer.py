@@ -208,12 +208,7 @@ class CallRenderer:
     """True if several threads ask for prompts."""
 
     def __init__(
-        self,
-        samples: Any,
-        examples: Any,
-        shots: list[Sequence[int]],
-        settings: dict[str, Any],
-        joints: dict[str, Any],
+        self, samples: Any, examples: Any, shots: list[Sequence[int]], settings: dict[str, Any], joints: dict[str, Any]
     ) -> None:
         self.samples = Rows(samples)
         self.record = current_record()

@@ -493,11 +493,7 @@ class Task:
 
 
 def choose_documents(
-    count: int,
-    limit: Any = None,
-    samples: Sequence[int] | None = None,
-    rank: int = 0,
-    world_size: int = 1,
+    count: int, limit: Any = None, samples: Sequence[int] | None = None, rank: int = 0, world_size: int = 1
 ) -> tuple[Sequence[int], Sequence[int]]:
     """Return the numbers of the evaluated documents, as the harness counts them, and their rows.
 

@@ -98,12 +98,7 @@ class Coverage:
         return self.reason is None
 
 
-def coverage(
-    dataset_cfg: Mapping[str, Any],
-    model_cfg: Mapping[str, Any],
-    *,
-    dataset: Any = None,
-) -> Coverage:
+def coverage(dataset_cfg: Mapping[str, Any], model_cfg: Mapping[str, Any], *, dataset: Any = None) -> Coverage:
     """Return the way that the prompts of a dataset and a model of OpenCompass would go.
 
     Args:

@@ -207,7 +207,7 @@ CODES: dict[str, Code] = {
     "changing_prefix": _warning(
         "the chat template renders the beginning of a conversation otherwise once the conversation goes on, so what is "
         "trained isn't what is served",
-        "give a row for each turn and train the last one alone (last_turn=True), or take a template that keeps turns",
+        'write a row for each turn (turns="each"), or take a template that keeps turns',
     ),
     "straddling_token": _info(
         "a token holds text of the template and of data, so that the data decide how the template's text is encoded",

@@ -9,13 +9,7 @@ from typing import Any, get_args
 
 import pyarrow as pa
 from promptpress import RenderError
-from promptpress.engine import (
-    ConfiguredEngine,
-    RenderOptions,
-    TableRenderer,
-    engine_of,
-    sample_numbers,
-)
+from promptpress.engine import ConfiguredEngine, RenderOptions, TableRenderer, engine_of, sample_numbers
 from promptpress.engine import core as _core
 from promptpress.engine.errors import ABOUT_THE_TABLE, did_you_mean, render_error
 from promptpress.engine.tables import for_core

@@ -45,11 +45,7 @@ class GoodRows:
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield the rows of the next batch that can be rendered, after the number of the first.
 
-        Args:
-            batch: The rows.
-            numbers: The sample of each of their requests, counted over all samples.
-            errors: The error of each request.
-
+        `numbers` and `errors` are those of the batch's requests, counted over all samples.
         """
         failed = [numbers.filter(errors.is_valid())] if errors.null_count < len(errors) else []
         pieces = list(rendered_rows(batch, failed, self.seen, by_position=self.has_gaps))

@@ -17,13 +17,7 @@ from promptpress.engine import core as _core
 from promptpress.engine.tables import lazy_compute as pc
 
 from promptpress_workbench.audit.batch import Batch, ConfiguredBatch, texts_within
-from promptpress_workbench.audit.check import (
-    Check,
-    ConfiguredCheck,
-    TextMatches,
-    example_columns,
-    findings_of_examples,
-)
+from promptpress_workbench.audit.check import Check, ConfiguredCheck, TextMatches, example_columns, findings_of_examples
 from promptpress_workbench.audit.findings import Finding, Rows, finding_of, without
 from promptpress_workbench.audit.subject import ConfiguredSubject, Subject
 from promptpress_workbench.prompts.kinds import FAMILIES, families_of

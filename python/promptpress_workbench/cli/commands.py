@@ -57,6 +57,7 @@ def _help(**texts: str) -> dict[str, Keywords]:
 
 _SOURCES = ("config", "data", "examples", *TEMPLATE_OPTIONS, *MODEL_OPTIONS, *JINJA_OPTIONS)
 _RULES = (*OVERRIDES, "tokenizer", *BUDGET_OPTIONS)
+_OF_TASKS = ("system", "shots", "shots_seed", "chat_template", *LM_EVAL_OPTIONS)
 _ROWS = ("where", "limit", "sample", "seed")
 _WRITING = ("out", "out_format", "compression", "keep", "index", "errors", "no_clobber", "resume", "skip_corrupt")
 _RUN = (*FORMAT_OPTIONS, "threads", "quiet", "traceback")
@@ -133,11 +134,7 @@ The ids are those of the library tokenizers with the same tokenizer.json. CONFIG
 render; --template, --jinja or --chat-template can take its place. --mask adds assistant_masks, true for the tokens that
 are trained.
 """,
-    {
-        **_QUIET,
-        **_help(out="tokens: .parquet, .arrow, .jsonl"),
-        "tokenizer": {"required": True},
-    },
+    {**_QUIET, **_help(out="tokens: .parquet, .arrow, .jsonl"), "tokenizer": {"required": True}},
     epilog=_RENDER_EXIT_CODES,
 )
 
@@ -232,11 +229,7 @@ elsewhere. With --html FILE no page is opened; instead, some prompts are written
             model_abbr="the model to show first, if a file contains several",
         ),
         "config": {"nargs": "*", "help": "prompt configurations, or one file of prompts"},
-        "model": {
-            "nargs": "+",
-            "action": "extend",
-            "help": "model configurations; two models are shown side by side",
-        },
+        "model": {"nargs": "+", "action": "extend", "help": "model configurations; two models are shown side by side"},
     },
     epilog="""\
 exit codes: 0 done (Ctrl-C too), 1 unexpected, 2 command line, 3 configuration, 4 data, 5 output, 143 terminated.
@@ -252,13 +245,10 @@ _STATS = Command(
     "[CONFIG] --data FILE... [options]",
     "Measure the prompts of a table: their lengths, the origins of their bytes, and their duplicates.",
     "promptpress stats --template 'Q: {question} A:' --data questions.csv",
-    ("data", "examples", "where", "limit", "template", "jinja", "chat_template", "tokenizer", "json"),
-    (*_SOURCES, *_RULES, *_ROWS, "json", *_BULK),
+    ("data", "examples", "where", "limit", "template", "jinja", "chat_template", "tokenizer", "prices", "json"),
+    (*_SOURCES, *_RULES, *_ROWS, "prices", "expected_output", "json", *_BULK),
     f"{_ALSO_PROMPTS} No prompts are written. Unprintable characters of the data are escaped.",
-    {
-        **_QUIET,
-        **_COUNTS,
-    },
+    {**_QUIET, **_COUNTS},
 )
 
 _AUDIT = Command(
@@ -299,7 +289,7 @@ exit codes: 0 no finding as serious as --fail-on, 1 such a finding or an unexpec
 """,
 )
 
-_INDENT = 21
+_INDENT = 25
 _FORMS = "\n".join(
     fill(export.help, 96, initial_indent=f"  {name}".ljust(_INDENT), subsequent_indent=" " * _INDENT)
     for name, export in EXPORTS.items()
@@ -312,8 +302,10 @@ def _of_forms(name: str) -> str:
     forms = [form for form, export in EXPORTS.items() if name in export.options]
     for ending in ("-batch", "-tokens"):
         family = [form for form in EXPORTS if form.endswith(ending)]
-        if set(family) <= set(forms):
-            forms = [form for form in forms if form not in family] + [f"*{ending}"]
+        others = [form for form in family if form not in forms]
+        if len(others) < min(len(family) - 2, 2):
+            forms = [form for form in forms if form not in family]
+            forms.append(f"*{ending}" + "".join(f" but {form}" for form in others))
     return f"{OPTIONS[name]['help']} ({', '.join(forms)})"
 
 
@@ -328,8 +320,9 @@ _EXPORT = Command(
     " --out batch.jsonl",
     ("data", "limit", "template", "answer", "chat_template", "tokenizer", "out", "model_name", "params"),
     (
-        *("kind", *_SOURCES, *_RULES, *_ROWS, *_FORM_OPTIONS, *_BULK),
-        *("out", "keep", "order", "errors", "no_clobber", "cache_control", "strict", "allow"),
+        *("kind", *_SOURCES, *LM_EVAL_OPTIONS, *_RULES, *_ROWS, *_FORM_OPTIONS, *_BULK),
+        *("out", "keep", "order", "errors", "no_clobber", "cache_control", "prices", "expected_output"),
+        *("strict", "allow"),
     ),
     f"""\
 FORM is one of
@@ -365,13 +358,14 @@ _JOIN = Command(
     "promptpress join results.jsonl --table questions.csv --out answers.jsonl",
     ("table", "data", "requests", "out", "custom_id", "choices", "raw", "prefix", "retry"),
     (
-        *("results", "table", "data", "examples", *MODEL_OPTIONS, *_RULES, "limit", "keep", "out", "out_format"),
-        *("compression", "no_clobber", "custom_id", "choices", "raw", "prefix", "retry", "requests", "strict", *_RUN),
+        *("results", "table", "data", "examples", *MODEL_OPTIONS, *_OF_TASKS, *_RULES, "limit", "keep", "out"),
+        *("out_format", "compression", "no_clobber", "custom_id", "choices", "raw", "prefix", "retry", "requests"),
+        *("predictions", "unanswered", "strict", *_RUN),
     ),
     """\
-RESULTS are the output and error files of OpenAI's Batch API, vLLM or LiteLLM, in any order and number; results may be
-missing. --table is a rendered file, or the samples themselves if each of them is one request. With --data, --table is
-the exported configuration, and the samples are rendered again with the options of rendering.
+RESULTS are the output and error files of batches of OpenAI, Anthropic, Gemini, vLLM or LiteLLM, in any order and
+number; results may be missing. --table is a rendered file, or the samples themselves if each of them is one request.
+With --data, --table is the exported configuration, and the samples are rendered again with the options of rendering.
 """,
     {
         **_COUNTS,
@@ -398,7 +392,7 @@ _VERIFY = Command(
     "promptpress verify gsm8k_gen.py --limit 100",
     ("data", "examples", "limit", "shots", *MODEL_OPTIONS, "dialect", "backend"),
     (
-        *("config", "data", "examples", "limit", "shots", *MODEL_OPTIONS, "dialect", "backend"),
+        *("config", "data", "examples", "limit", "shots", *MODEL_OPTIONS, "dialect", "backend", "column"),
         *(*FORMAT_OPTIONS, "quiet", "traceback"),
     ),
     """\
@@ -409,6 +403,8 @@ everything from its retriever to its model's parser. No model is loaded.
 CONFIG may also be a YAML task of lm-evaluation-harness, whose requests are compared; or samples_TASK_DATE.jsonl of a
 finished run, next to its results_DATE.json. Then the requests that were sent are compared with promptpress's requests
 for the same documents. If the run used examples, --examples are the rows that they were drawn from.
+
+CONFIG may also be a file of prompts that `render` wrote: its prompts are compared with the hash that it says.
 """,
     {
         **_help(
@@ -418,7 +414,7 @@ for the same documents. If the run used examples, --examples are the rows that t
             dataset=f"{OPTIONS['dataset']['help']}; all compares each one",
             model_abbr=f"{OPTIONS['model_abbr']['help']}; all compares each one",
         ),
-        "config": {"nargs": None, "help": "a harness's dataset configuration, or a task or run of lm-eval"},
+        "config": {"nargs": None, "help": "a harness's dataset configuration, a task or run of lm-eval, or prompts"},
         "dialect": {
             "choices": ("opencompass", "aisbench"),
             "metavar": "opencompass|aisbench",

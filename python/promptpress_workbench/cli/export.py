@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import time
 import warnings
 from argparse import Namespace
@@ -21,12 +20,15 @@ from promptpress.engine.errors import OutputError, UsageError, counted, did_you_
 
 from promptpress_workbench.audit.codes import known_codes
 from promptpress_workbench.cli.arguments import alternative
+from promptpress_workbench.cli.bill import BatchCosts
+from promptpress_workbench.cli.cache_marks import CACHED
 from promptpress_workbench.cli.configurations import held_warnings, in_options_of_template, report_notes, token_counter
 from promptpress_workbench.cli.errors import ExitCode
 from promptpress_workbench.cli.jinja_sources import argument_columns
-from promptpress_workbench.cli.lm_eval_tasks import is_task
+from promptpress_workbench.cli.lm_eval_tasks import is_task, refuse_lm_eval
 from promptpress_workbench.cli.options import first_given, option_name
 from promptpress_workbench.cli.output import keep_columns, refuse_clash, refuse_overwriting, write_prompts
+from promptpress_workbench.cli.preferences import export_preferences
 from promptpress_workbench.cli.prompt_sources import (
     TAKES_MESSAGES,
     holds_messages,
@@ -41,13 +43,8 @@ from promptpress_workbench.cli.terminal import Progress, say
 from promptpress_workbench.export.chat_messages import Form
 from promptpress_workbench.export.custom_ids import SAMPLE, columns_of
 from promptpress_workbench.export.forms import EXPORTS, TOKEN_OPTIONS
-from promptpress_workbench.export.streams import (
-    CACHE_KEY,
-    RenderedStream,
-    refuse_misspelt_columns,
-    schema_with_cache_keys,
-    with_cache_keys,
-)
+from promptpress_workbench.export.services import SERVICES
+from promptpress_workbench.export.streams import RenderedStream, refuse_misspelt_columns
 from promptpress_workbench.files.read.samples import AnySamples
 from promptpress_workbench.files.write.formats import FileFormat, out_format
 from promptpress_workbench.files.write.output_file import STDOUT, is_stream
@@ -62,8 +59,11 @@ _TRAINED = frozenset({"message_left_out", "tool_call_left_out"})
 """Codes of what assistants say, which no export for trainers leaves out in silence."""
 
 _CHATS = "/v1/chat/completions"  # the URL of chats, which have keys of caches
-_WORDS_OF_APIS = {"until": "stop", "max_gen_toks": "max_tokens"}
-"""The parameters of APIs for those of a task."""
+_WORDS_OF_APIS = {"sglang-tokens": ("stop", "max_new_tokens")}
+"""A form's words for stop words and the most tokens of an answer, where they aren't OpenAI's."""
+
+_MAX_STOPS = 4  # OpenAI's limit
+_MAX_TOKENS = 256  # what lm_eval's models take if a task doesn't say it
 
 _COLUMN_OPTIONS = ("answer", "input_column", "chosen", "rejected", "chosen_label")
 _NAMED_BY_ERRORS = (
@@ -81,12 +81,18 @@ _NAMED_BY_ERRORS = (
 
 
 def export(settings: Settings, arguments: Namespace) -> ExitCode:
-    """Render the samples and write the requests."""
+    """Write the samples' requests, or the token ids of preferences."""
     _check(settings, arguments)
     refuse_overwriting(settings)
+    write = export_preferences if EXPORTS[arguments.kind].writes == "preferences" else _rendered_and_written
+    return write(settings, arguments)
+
+
+def _rendered_and_written(settings: Settings, arguments: Namespace) -> ExitCode:
+    """Render the samples and write the requests."""
     start = time.perf_counter()
     with held_warnings(settings) as held:
-        texts, samples = _source(settings, arguments)
+        texts, samples, arguments = _source(settings, arguments)
     if EXPORTS[arguments.kind].writes == "tokens":
         refuse_messages(arguments.kind, texts, samples)
     renderer = _writer_of(arguments, texts)
@@ -96,32 +102,30 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
         arguments = _with(arguments, custom_id=default_custom_id(outputs))
     # The rows of a rendered file have labels, and maybe numbers of samples, of their own.
     has_label_rows = arguments.chosen_label is not None and isinstance(renderer, PromptColumn)
-    # Options other than --keep can name columns of the data, too.
-    columns = [*_columns_of_options(arguments), *(("label", SAMPLE) if has_label_rows else ())]
-    named = dict.fromkeys([*columns_of(arguments.custom_id or ""), *columns])
-    named |= dict.fromkeys(_argument_columns(settings, arguments))
-    keep = [*kept, *(name for name in named if name in {*samples.schema.names} - {*outputs.names, *kept})]
+    keep = _keep(settings, arguments, kept, samples.schema, outputs, has_label_rows=has_label_rows)
     refuse_clash(renderer, samples.schema, keep, settings)
     form = _form(settings, renderer, samples, _prompt_field(renderer, outputs))
     has_sample = SAMPLE in renderer.output_schema(samples.schema, keep=keep).names
     _refuse_order(settings, has_sample=has_sample, is_unknown=isinstance(renderer, PromptColumn) and form == "text")
     counts_rows = samples.chosen is None and not keep and _has_numbers_as_ids(settings, arguments, outputs)
     # Tokens stay in order: trainers and engines need no number, but Ray may reorder rows.
-    has_order = EXPORTS[arguments.kind].writes == "tokens" and arguments.kind != "ray-tokens"
-    has_order = has_order and settings.turns != "each"
-    index = None if has_sample or has_label_rows or counts_rows or has_order else SAMPLE
-    options = RenderOptions.of(
-        keep, index, errors=settings.errors or "raise", order=settings.order, shared=arguments.cache_control
+    has_order = (
+        EXPORTS[arguments.kind].writes == "tokens" and arguments.kind != "ray-tokens" and settings.turns != "each"
     )
+    index = None if has_sample or has_label_rows or counts_rows or has_order else SAMPLE
+    costs = BatchCosts(arguments)
+    policy, shared = settings.errors or "raise", costs.has_keys
+    options = RenderOptions.of(keep, index, errors=policy, order=settings.order, shared=shared)
     schema = engine_of(renderer).output_schema(samples.schema, options)
     if isinstance(renderer, PromptColumn):
         schema = schema.with_metadata(samples.metadata)
-    if arguments.cache_control:
-        arguments = _with(arguments, params_columns=_with_cache_key(arguments, schema))
-        schema = schema_with_cache_keys(schema)
+    arguments, schema = costs.applied(arguments, schema)
     _refuse_unknown_columns(arguments, samples.schema.names, schema.names)
     _refuse_misspelt_columns(settings, arguments, schema)
     report_notes(texts, samples.schema, settings, held)
+    prompt = _prompt_field(renderer, outputs).name
+    tools = _argument_columns(settings, arguments)
+    samples = costs.measured(renderer, samples, options, prompt, tools, is_json=form == "messages_json")
     requests_of = _Numbers()
     with Progress(settings, samples.num_rows) as progress:
 
@@ -130,10 +134,10 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
                 return rendered_as_lines(renderer, samples, progress.advance, frame)
             requests = rendered(renderer, samples, progress.advance, options)
             requests = requests_of.kept(requests) if index == SAMPLE else requests
-            return with_cache_keys(requests, engine_of(renderer).fingerprint()) if arguments.cache_control else requests
+            return costs.added(requests, engine_of(renderer).fingerprint())
 
         with _errors_of_options(arguments.kind), requests_of.numbered_errors():
-            stream, prompt = RenderedStream(schema, batches), _prompt_field(renderer, outputs).name
+            stream = RenderedStream(schema, batches)
             done = _write(
                 arguments,
                 stream,
@@ -148,7 +152,23 @@ def export(settings: Settings, arguments: Namespace) -> ExitCode:
     if not settings.quiet:
         _report(settings, texts, faults)
         say(f"{done} in {time.perf_counter() - start:.3f} s")
+        costs.report(arguments, samples)
     return faults.exit_code
+
+
+def _keep(
+    settings: Settings,
+    arguments: Namespace,
+    kept: list[str],
+    data: pa.Schema,
+    outputs: pa.Schema,
+    *,
+    has_label_rows: bool,
+) -> list[str]:
+    """Return the columns of the data that stay with the prompts: those of `--keep`, and those that options name."""
+    columns = [*_columns_of_options(arguments), *(("label", SAMPLE) if has_label_rows else ())]
+    named = dict.fromkeys([*columns_of(arguments.custom_id or ""), *columns, *_argument_columns(settings, arguments)])
+    return [*kept, *(name for name in named if name in {*data.names} - {*outputs.names, *kept})]
 
 
 class _Numbers:
@@ -198,18 +218,11 @@ def _report(settings: Settings, texts: AnyRenderer, faults: Done) -> None:
     report_no_rows(settings, faults.samples)
 
 
-def _with_cache_key(arguments: Namespace, schema: pa.Schema) -> dict[str, str]:
-    """Return the columns of requests, with that of their keys of caches."""
-    columns = arguments.params_columns or {}
-    if CACHE_KEY in schema.names or CACHE_KEY in {**(arguments.params or {}), **columns}:
-        raise UsageError(f"--cache-control: there is a {CACHE_KEY!r} already; leave one of both out")
-    return {**columns, CACHE_KEY: CACHE_KEY}
-
-
 def _writer_of(arguments: Namespace, renderer: AnyRenderer) -> AnyRenderer:
     """Return the renderer of what is exported: of prompts, or of their token ids."""
     if EXPORTS[arguments.kind].writes != "tokens":
-        if arguments.tokenizer is not None and not engine_of(renderer).shot_fields:
+        is_used = engine_of(renderer).shot_fields or arguments.prices or arguments.cache_control == "auto"
+        if arguments.tokenizer is not None and not is_used:
             raise UsageError("--tokenizer: counts the tokens of a budget, and there is none; --max-seq-len N gives one")
         return renderer
     from promptpress.engine.tokens import TokenRenderer, token_engine  # noqa: PLC0415 - most forms have texts
@@ -266,16 +279,20 @@ def _check(settings: Settings, arguments: Namespace) -> None:
             continue  # it is the template's, too
         if getattr(arguments, name) is not None and arguments.kind not in kinds:
             hint = alternative("export", option_name(name)) if arguments.kind in _OPTIONS["params"] else None
+            if name == "model_name" and EXPORTS[arguments.kind].writes == "requests":
+                hint = "the model is named when the batch is created"
             hint = hint or f"it is for {', '.join(kinds)}"
             raise UsageError(f"{option_name(name)}: not of {arguments.kind}; {hint}")
     has_name = arguments.model_name is not None or "model" in (arguments.params_columns or {})
     if arguments.kind in _OPTIONS["model_name"] and not has_name:
         raise UsageError("--model-name: each request names the API's model (--model is a model configuration)")
-    if arguments.cache_control:
-        if arguments.kind != "openai-batch" or (arguments.url or _CHATS) != _CHATS:
-            raise UsageError(f"--cache-control: is for openai-batch, and requests to {_CHATS}")
+    if arguments.cache_control == "auto":
+        if arguments.kind not in CACHED or (arguments.url or _CHATS) != _CHATS:
+            raise UsageError(f"--cache-control: is for {', '.join(CACHED)}, and requests to {_CHATS}")
         if settings.order is None:
-            raise UsageError("--cache-control: keys are those of prompts in prefix order; add --order prefix")
+            raise UsageError("--cache-control: requests that begin alike have to stand together; add --order prefix")
+    if arguments.prices is not None and EXPORTS[arguments.kind].writes != "requests":
+        raise UsageError(f"--prices: {arguments.kind} has no requests to a service")
     if EXPORTS[arguments.kind].writes == "tokens":
         _check_tokens(settings, arguments)
     limit = first_given(arguments, ("max_requests", "max_file_size"))
@@ -346,9 +363,11 @@ def _sends_texts(arguments: Namespace) -> bool:
     )
 
 
-def _source(settings: Settings, arguments: Namespace) -> tuple[AnyRenderer, AnySamples]:
-    """Return what gives the prompts, and its samples."""
+def _source(settings: Settings, arguments: Namespace) -> tuple[AnyRenderer, AnySamples, Namespace]:
+    """Return what gives the prompts, its samples, and the arguments with what these decide."""
     sends_texts = _sends_texts(arguments)
+    if not is_task(settings.config):
+        refuse_lm_eval(arguments)
     if EXPORTS[arguments.kind].writes == "requests" and not sends_texts:
         settings = replace(settings, argument_column=None)  # they are for the server's chat template
     if settings.chat_template is not None and not sends_texts and not is_task(settings.config):
@@ -360,7 +379,7 @@ def _source(settings: Settings, arguments: Namespace) -> tuple[AnyRenderer, AnyS
     if settings.output is None and makes_messages and not sends_texts and not is_task(settings.config):
         settings, allowed = replace(settings, output="openai"), ("output",)
     try:
-        texts, samples = open_source(settings, allowed=allowed)
+        texts, samples = open_source(settings, allowed=allowed, repeated=True)
     except promptpress.TemplateError as error:
         if error.code != "missing_api_role" or settings.output != "openai":
             raise
@@ -369,36 +388,56 @@ def _source(settings: Settings, arguments: Namespace) -> tuple[AnyRenderer, AnyS
             " or say --output text to send its text as one message"
         ) from error
     if is_task(settings.config):
-        _check_task(settings, arguments, samples)
+        arguments = _with_params_of_task(settings, arguments, samples)
     if arguments.kind == "messages-json" and "tools" in {*samples.schema.names} - {
         *keep_columns(settings.keep, samples.schema)
     }:
         text = "the column 'tools' isn't in the lines; --keep tools writes it"
         warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
-    return texts, samples
+    return texts, samples, arguments
 
 
-def _check_task(settings: Settings, arguments: Namespace, samples: AnySamples) -> None:
-    """Refuse requests that score continuations, and tell of parameters that a task sets for its own requests."""
-    if "continuation" in samples.schema.names:
+def _with_params_of_task(settings: Settings, arguments: Namespace, samples: AnySamples) -> Namespace:
+    """Return arguments with the parameters of a task's requests, as lm_eval's models of APIs send them.
+
+    Those of `--params` count more, and null there leaves one out.
+    """
+    names, kind = samples.schema.names, arguments.kind
+    if "continuation" in names:
         raise UsageError(
-            f"{settings.config}: its requests score continuations, for which {arguments.kind} has no place; render "
-            "writes them"
+            f"{settings.config}: its requests score continuations, for which {kind} has no place; render writes them"
         )
-    if "generation_kwargs" in samples.schema.names and not arguments.params:
-        text = f"{settings.config}: what its generation_kwargs say of sampling isn't in the requests"
-        if "params" in EXPORTS[arguments.kind].options:
-            text += f"; --params {shlex.quote(_params_of(samples.table()))} sets it"
+    if "generation_kwargs" not in names or "params" not in EXPORTS[kind].options:
+        if "generation_kwargs" in names:
+            text = f"{settings.config}: what its generation_kwargs say of sampling isn't in the requests"
+            warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
+        return arguments
+    given = arguments.params or {}
+    of_task: dict[str, Any] = json.loads(samples.table()["generation_kwargs"][0].as_py())
+    tokens = of_task.pop("max_tokens", of_task.pop("max_gen_toks", _MAX_TOKENS))
+    stops = of_task.pop("until", None) or []
+    stops = [stops] if isinstance(stops, str) else [text for text in stops if text]
+    stop, max_tokens = _WORDS_OF_APIS.get(kind, ("stop", "max_tokens"))
+    if len(stops) > _MAX_STOPS and stop not in given and kind in ("openai-batch", "litellm-batch"):
+        text = (
+            f"{settings.config}: it has {len(stops)} stop words, and OpenAI takes {_MAX_STOPS}: the first are sent, as "
+            f"lm_eval does; --params '{{\"{stop}\": [...]}}' chooses others"
+        )
         warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
-
-
-def _params_of(requests: pa.Table) -> str:
-    """Return the parameters that a task sets for its requests, as JSON in the words of APIs."""
-    given: dict[str, Any] = json.loads(requests["generation_kwargs"][0].as_py()) if len(requests) else {}
-    if given.pop("do_sample", None) is False:
-        given.setdefault("temperature", 0.0)
-    given = {_WORDS_OF_APIS.get(name, name): value for name, value in given.items()}
-    return json.dumps(given, ensure_ascii=False)
+        stops = stops[:_MAX_STOPS]
+    params = {"temperature": 0, **of_task, stop: stops, max_tokens: tokens}
+    absent = {"do_sample", *(["max_tokens"] if "max_completion_tokens" in given else []), *([] if stops else [stop])}
+    params = {name: value for name, value in params.items() if name not in absent - {*given}}
+    words = SERVICES[kind].words if kind in SERVICES else {}
+    lost = [name for name in params if words.get(name, name) is None]
+    if lost:
+        text = f"{settings.config}: {SERVICES[kind].title} has no {', '.join(lost)}; the requests are without"
+        warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
+    of_service = {word: value for name, value in params.items() if (word := words.get(name, name)) is not None}
+    params = {name: value for name, value in {**of_service, **given}.items() if given.get(name, ...) is not None}
+    if not settings.quiet:
+        say(f"{settings.config}: each request has {json.dumps(params, ensure_ascii=False)}; --params changes it")
+    return _with(arguments, params=params)
 
 
 def _prompt_field(renderer: AnyRenderer, outputs: pa.Schema) -> pa.Field:
@@ -447,7 +486,7 @@ def _write(
             raise UsageError(f"--out {path}: rows for Ray Data are .parquet or .arrow")
         if out.format == "csv":
             raise UsageError(f"--out {path}: token ids are lists, which .parquet, .arrow and .jsonl files hold")
-        rows = function(reader, **options)
+        rows = getattr(function, "batches", function)(reader, **options)
         return f"{counted(write_prompts(path, out, rows.schema, rows, None).rows, 'row')} in {path}"
     if export.writes == "conversations":
         options["keep"] = kept

@@ -6,25 +6,33 @@ import os
 import time
 from argparse import Namespace
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import replace
+from typing import Any
 
 import promptpress
 import pyarrow as pa
 from promptpress import DataError
-from promptpress.engine import PREFIX_ORDER, engine_of
-from promptpress.engine.configs import missing
-from promptpress.engine.errors import UsageError, counted, reason
+from promptpress.engine import PREFIX_ORDER, RenderOptions, engine_of
+from promptpress.engine.configs import dialect_of, missing
+from promptpress.engine.errors import OutputError, UsageError, counted, reason
 from promptpress.engine.tables import lazy_compute as pc
+from promptpress_harness.configs.config_file import read_config
+from promptpress_harness.configs.selection import all_datasets, all_models
 
-from promptpress_workbench.cli.configurations import held_warnings, make_renderer, report_notes
+from promptpress_workbench.cli.configurations import configuration, held_warnings, report_notes
 from promptpress_workbench.cli.export import default_custom_id
-from promptpress_workbench.cli.options import PROMPT_OPTIONS, first_given
+from promptpress_workbench.cli.lm_eval_tasks import is_task
+from promptpress_workbench.cli.options import LM_EVAL_OPTIONS, PROMPT_OPTIONS, first_given, option_name
 from promptpress_workbench.cli.output import chosen_out_format, keep_columns, refuse_clash, write_prompts
+from promptpress_workbench.cli.prompt_sources import open_source
+from promptpress_workbench.cli.prompt_stream import rendered
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import say
 from promptpress_workbench.export.custom_ids import SAMPLE, columns_of
 from promptpress_workbench.export.join_results import joined as join_results
 from promptpress_workbench.export.join_results import write_retry
+from promptpress_workbench.export.predictions import predictions
 from promptpress_workbench.files.read.formats import find_files
 from promptpress_workbench.files.read.samples import Samples
 from promptpress_workbench.files.write.output_file import STDOUT
@@ -45,6 +53,7 @@ def join(settings: Settings, arguments: Namespace) -> None:
         if os.path.realpath(arguments.retry) == os.path.realpath(settings.out):
             raise UsageError(f"--retry {arguments.retry}: the same file as --out")
     start = time.perf_counter()
+    scored = _scored(settings, arguments)
     table, pattern = _table_and_pattern(settings, arguments.table, arguments.custom_id)
     try:
         options = {name: getattr(arguments, name) for name in ("choices", "raw", "prefix")}
@@ -55,12 +64,18 @@ def join(settings: Settings, arguments: Namespace) -> None:
     except promptpress.TemplateError as error:
         raise UsageError(f"--custom-id: {error.message}") from error
     write_prompts(settings.out, out, joined.schema, joined.to_batches(), settings.compression)
-    retry = None
+    retry = written = None
     if arguments.retry is not None:
         try:
             retry = write_retry(arguments.requests, arguments.retry, failed)
         except OSError as error:
             raise DataError(reason(error)) from error
+    if scored is not None:
+        options = {name: getattr(arguments, name) for name in ("unanswered", "prefix")}
+        try:
+            written = predictions(joined, arguments.predictions, **scored, **options)
+        except OSError as error:
+            raise OutputError(str(error)) from error
     if not settings.quiet:
         values, numbers = pc.value_counts(joined[f"{arguments.prefix}status"]).flatten()
         counts = dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True))
@@ -69,6 +84,8 @@ def join(settings: Settings, arguments: Namespace) -> None:
         say(f"{counted(len(joined), 'row')}: {statuses}; in {time.perf_counter() - start:.3f} s")
         if retry is not None:
             say(f"{counted(retry.requests, 'request')} to retry in {', '.join(retry.paths)}")
+        if written is not None:
+            say(f"predictions in {written}")
 
 
 def _refuse_same(option: str, path: str, inputs: Iterable[str]) -> None:
@@ -80,7 +97,7 @@ def _refuse_same(option: str, path: str, inputs: Iterable[str]) -> None:
 
 def _refuse_rendering(settings: Settings) -> None:
     """Refuse options of rendering if there is nothing to render: all columns and rows of a table are joined."""
-    names = ("examples", "model", "dataset", "model_abbr", "keep", "limit", *PROMPT_OPTIONS)
+    names = ("examples", "model", "dataset", "model_abbr", "keep", "limit", *PROMPT_OPTIONS, *LM_EVAL_OPTIONS)
     given = first_given(settings, names)
     if given is not None:
         raise UsageError(
@@ -88,26 +105,50 @@ def _refuse_rendering(settings: Settings) -> None:
         )
 
 
+def _scored(settings: Settings, arguments: Namespace) -> dict[str, Any] | None:
+    """Return the dataset and the model whose predictions the answers are, as arguments of `predictions`."""
+    if arguments.predictions is None:
+        if arguments.unanswered is not None:
+            raise UsageError("--unanswered: is a prediction; --predictions DIR writes them")
+        return None
+    if not settings.data or is_task(arguments.table):
+        what = "; a task of lm-evaluation-harness is scored by lm_eval" if settings.data else ""
+        raise UsageError(f"--predictions: are of a dataset's configuration, --table, with its --data{what}")
+    selection, model = configuration(replace(settings, config=arguments.table), read_config)
+    names = {}
+    dataset = selection.dataset or {}
+    for kind, option, of_file, path, entry in (
+        ("model", "model_abbr", all_models, settings.model or arguments.table, model or {}),
+        ("dataset", "dataset", all_datasets, arguments.table, dataset),
+    ):
+        listed = [name for name, _ in of_file(read_config(path))]
+        if getattr(settings, option) is None and len(listed) > 1:
+            raise UsageError(
+                f"--predictions: {path} has {', '.join(listed)}; {option_name(option)} says whose they are"
+            )
+        if not isinstance(entry.get("abbr"), str):
+            raise UsageError(f"--predictions: {path}: no {kind} with an abbr, by which the harness finds its files")
+        names[kind] = entry["abbr"]
+    if dataset.get("n", 1) != 1:
+        raise UsageError(f"--predictions: {arguments.table}: n: the harness asks for each row {dataset['n']} times")
+    gold = dataset.get("reader_cfg", {}).get("output_column")
+    return {**names, "harness": settings.dialect or dialect_of(dataset, model), "gold": gold}
+
+
 def _table_and_pattern(settings: Settings, path: str, custom_id: str | None) -> tuple[pa.Table, str]:
     """Return the rows of the requests, read or rendered again, and the pattern of their ids."""
     if not settings.data:
         _refuse_rendering(settings)
-        samples = Samples([path], settings.format)
-        try:
-            order = {key: value for key, value in samples.metadata.items() if key.decode() == PREFIX_ORDER}
-            table = samples.table().replace_schema_metadata(order or None)
+        with closing(Samples([path], settings.format)) as file:
+            order = {key: value for key, value in file.metadata.items() if key.decode() == PREFIX_ORDER}
+            table = file.table().replace_schema_metadata(order or None)
             return table, custom_id or _exported_pattern(table)
-        finally:
-            samples.close()
     settings = replace(settings, config=path)
+    option = None if is_task(path) else first_given(settings, (*LM_EVAL_OPTIONS, "chat_template"))
+    if option is not None:
+        raise UsageError(f"{option}: is for tasks of lm-evaluation-harness, and {path} is none")
     with held_warnings(settings) as held:
-        renderer = make_renderer(settings)
-    samples = Samples(
-        settings.data or [],
-        settings.format,
-        limit=settings.limit,
-        harness_types=engine_of(renderer).value_reading.harness_types,
-    )
+        renderer, samples = open_source(settings, repeated=True)
     columns, output_schema = samples.schema.names, renderer.output_schema(samples.schema)
     outputs = output_schema.names
     keep = keep_columns(settings.keep, samples.schema) or [name for name in columns if name not in outputs]
@@ -117,13 +158,10 @@ def _table_and_pattern(settings: Settings, path: str, custom_id: str | None) -> 
     keep += [name for name in id_columns if name in columns and name not in (*keep, *outputs)]
     refuse_clash(renderer, samples.schema, keep, settings)
     report_notes(renderer, samples.schema, settings, held)
-    index = None if SAMPLE in (*keep, *outputs) else SAMPLE
-    try:
-        return renderer.render(samples.table(), keep=keep, index=index), pattern
-    except OSError as error:
-        raise DataError(reason(error)) from error
-    finally:
-        samples.close()
+    options = RenderOptions.of(keep, None if SAMPLE in (*keep, *outputs) else SAMPLE)
+    batches = list(rendered(renderer, samples, lambda _: None, options))
+    samples.close()
+    return pa.Table.from_batches(batches, engine_of(renderer).output_schema(samples.schema, options)), pattern
 
 
 def _exported_pattern(table: pa.Table) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from argparse import Namespace
@@ -13,6 +14,7 @@ import pyarrow as pa
 from promptpress import ConfigError
 from promptpress.engine.errors import UsageError, reason
 from promptpress.engine.tables import PROMPT_COLUMN, take_rows
+from promptpress.engine.tables import lazy_compute as pc
 from promptpress_harness.bounded_file import read_bytes
 
 from promptpress_workbench.cli.errors import ExitCode
@@ -96,8 +98,6 @@ def refuse_lm_eval(arguments: Namespace) -> None:
 def _refuse_others(settings: Settings) -> None:
     """Refuse options that don't apply to a task, and rows without documents."""
     _refuse(settings, _OTHER_OPTIONS)
-    if settings.fewshot_as_multiturn and settings.chat_template is None:
-        raise UsageError("--fewshot-as-multiturn: examples are messages in a chat; --chat-template says which")
     for name in ("errors", "skip_corrupt"):
         if getattr(settings, name):
             raise UsageError(f"{option_name(name)}: not of a task of lm-evaluation-harness, whose rows belong together")
@@ -198,14 +198,21 @@ def render_lm_eval(settings: Settings) -> ExitCode:
     return ExitCode.OK
 
 
-def task_prompts(settings: Settings) -> pa.Table:
-    """Return the contexts of a task's requests as a column of prompts, after the columns of their documents."""
+def task_prompts(settings: Settings, *, repeated: bool = False) -> pa.Table:
+    """Return the contexts of a task's requests as a column of prompts, after the columns of their documents.
+
+    With `repeated`, each request has as many rows, numbered in `repeat`, as the task asks for answers.
+    """
     requests, documents = _requests(settings)
-    arguments = _plain(requests.column("arguments").combine_chunks())
+    count = requests["metadata"][0].as_py()[-1] if repeated else 1
+    every = pa.array(range(len(requests) * count), pa.int64())
+    request_rows = pc.divide(every, count)
+    arguments = _plain(requests.column("arguments").combine_chunks()).take(request_rows)
     names = [field.name for field in arguments.type]
-    numbered = {name: requests.column(name) for name in ("doc_id", "idx")}
+    numbered = {name: requests.column(name).take(request_rows) for name in ("doc_id", "idx")}
     numbered |= {PROMPT_COLUMN if name == "context" else name: arguments.field(name) for name in names}
-    rows = requests.column("doc_id").combine_chunks()
+    numbered |= {"repeat": pc.subtract(every, pc.multiply(request_rows, count))} if count > 1 else {}
+    rows = numbered["doc_id"].combine_chunks()
     fields = [field for field in documents.schema if field.name not in numbered]
     kept = [pa.chunked_array(take_rows(documents.column(field.name), rows), field.type) for field in fields]
     table = pa.Table.from_arrays(kept, schema=pa.schema(fields))
@@ -235,6 +242,11 @@ def _requests(settings: Settings) -> tuple[pa.Table, pa.Table]:
     }
     samples = Samples(settings.data or (), settings.format, harness_types="all")
     options: dict[str, Any] = {} if settings.shots_seed is None else {"seed": settings.shots_seed}
+    chat: Any = None
+    if settings.chat_template is not None:
+        chat = chat_template(settings)
+    elif settings.fewshot_as_multiturn:  # the text that lm_eval's models of APIs make of the messages that they send
+        chat = lambda messages, **_: json.dumps(messages, ensure_ascii=False)  # noqa: E731 - it has no other name
     documents = samples.table()
     table = lm_eval.requests(
         task,
@@ -242,7 +254,7 @@ def _requests(settings: Settings) -> tuple[pa.Table, pa.Table]:
         example_rows(settings.examples or (), settings.format, harness_types="all"),
         num_fewshot=settings.shots,
         system_instruction=settings.system,
-        chat_template=None if settings.chat_template is None else chat_template(settings),
+        chat_template=chat,
         fewshot_as_multiturn=bool(settings.fewshot_as_multiturn),
         limit=settings.limit,
         **options,

@@ -39,6 +39,11 @@ def names(text: str) -> list[str]:
     return text.split(",")
 
 
+def count_or_name(text: str) -> int | str:
+    """Parse a whole number, or take the text as a name."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else text
+
+
 def labels(text: str) -> list[Any]:
     """Parse labels: texts separated by commas, or a JSON list."""
     if not text.lstrip().startswith("["):

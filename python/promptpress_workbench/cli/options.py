@@ -78,7 +78,7 @@ GROUPS: dict[str, dict[str, Keywords]] = {
         "encoding": _value("NAME", "the encoding of text files: gbk, cp1252, utf-16 (utf-8)", values.encoding),
         "records": _value("KEY", "the key of a .json file that holds the array of rows"),
         "skip_corrupt": _flag("leave out row groups of Parquet that can't be read, and report them"),
-        "batch_size": _value("N", "rows in a batch (65536)", values.positive, default=65536),
+        "batch_size": _value("N", "rows in a batch (as many as make 16 MB)", values.positive),
     },
     "template": {
         "template": _value("TEXT|@FILE", "the prompt, with columns in braces: 'Q: {question}'", values.text),
@@ -122,7 +122,9 @@ GROUPS: dict[str, dict[str, Keywords]] = {
         "limits": _value("A=N,B=N", "upper limits: prompt_bytes=4000000, labels=10", values.limits),
     },
     "template (a task of lm-evaluation-harness)": {
-        "fewshot_as_multiturn": _flag("with --chat-template: write each example as messages of its own", default=None),
+        "fewshot_as_multiturn": _flag(
+            "make chats: messages, or --chat-template's texts, with each example in its own", default=None
+        ),
         "processed_docs": _flag("--data contains the results of the task's process_docs", default=None),
     },
     "messages": {
@@ -231,18 +233,31 @@ GROUPS: dict[str, dict[str, Keywords]] = {
     },
     "output (requests and results)": {
         "model_name": _value("NAME", "the model's name for the API"),
-        "params": _value("JSON", "parameters of all requests: '{\"temperature\": 0}'", values.json_object),
+        "params": _value(
+            "JSON", "parameters of all requests in the service's words: '{\"temperature\": 0}'", values.json_object
+        ),
         "params_columns": _value("A=COL,B=COL", "parameters of each request: max_tokens=answer_length", values.pairs),
         "custom_id": _value(
             "PATTERN", "the id of a request: '{sample}-{label}', with any columns; default: unique columns"
         ),
         "url": _value("URL", "/v1/chat/completions (default), or /v1/completions for texts", values.url),
-        "cache_control": _flag("with --order: one prompt_cache_key for prompts with equal beginnings (openai-batch)"),
+        "cache_control": _choice(
+            ("auto", "off"),
+            "with --order: mark the beginnings that requests share for the service's cache, where it pays",
+        ),
         "max_requests": _value("N", "the most requests in a file", values.positive),
         "max_file_size": _value("N", "the most bytes in a file: 100000000, 100MB", values.size),
+        "prices": _value("FILE", "YAML with prices of models: say what the requests cost as a batch"),
+        "expected_output": _value(
+            "N|COLUMN",
+            "with --prices: the tokens of an answer, or a column with them or with answers",
+            values.count_or_name,
+        ),
         "choices": _flag("join a list of all choices instead of the first one"),
         "raw": _flag("add each result as JSON, as it was received"),
         "prefix": _value("TEXT", "the beginning of the new columns' names", default=""),
+        "predictions": _value("DIR", "write the answers as the harness's predictions into DIR, the folder of a run"),
+        "unanswered": _value("TEXT", "the prediction of rows without an answer; default: an error that counts them"),
         "retry": _value("FILE", "write the requests that failed or have no result, to be sent again"),
     },
     "output (findings)": {
@@ -317,11 +332,6 @@ TWIN_OPTIONS = (*PROMPT_OPTIONS, *SEEN_TOKEN_OPTIONS)
 def option_name(name: str) -> str:
     """Return the option of an attribute of the parsed arguments: `--batch-size` of `batch_size`."""
     return f"--{name.replace('_', '-')}"
-
-
-def stage_of(name: str) -> str:
-    """Return the stage that an option belongs to: `samples` of `data`."""
-    return next(title.partition(" (")[0] for title, group in GROUPS.items() if name in group)
 
 
 def first_given(settings: object, names: Iterable[str]) -> str | None:

@@ -13,10 +13,11 @@ from typing import Any
 import promptpress
 import pyarrow as pa
 from promptpress import ConfigError
-from promptpress.engine import FINGERPRINT, HASH, VERSION, RenderedLines, RequestsHash, engine_of
+from promptpress.engine import FINGERPRINT, VERSION, RenderedLines, RequestsHash, engine_of, hash_metadata
 from promptpress.engine import core as _core
 from promptpress.engine.errors import UsageError, close_names
 from promptpress.engine.tables import lazy_compute as pc
+from promptpress.engine.tables import text_bytes
 
 from promptpress_workbench.cli.run_counts import AnyRenderer, Done
 from promptpress_workbench.cli.settings import Settings
@@ -113,8 +114,8 @@ class Stamp:
     ) -> None:
         self._is_text = OUT_FORMATS[kind].is_text
         has_total = engine_of(renderer).token_counts is None and (hashes or takes_metadata_at_end(kind))
-        self._total = RequestsHash() if has_total else None
         self._is_json = engine_of(renderer).writes_json
+        self._total = RequestsHash(self._is_json) if has_total else None
         self._adds_column = hashes
         self.fingerprint = engine_of(renderer).fingerprint()
         self.prompts = (-2 if hashes else -1) - columns_after
@@ -138,9 +139,9 @@ class Stamp:
                 continue
             columns = batch.columns
             if self._total is not None:
-                hashes = _core.request_hashes(columns[self._index - 1], self._is_json)
-                self._total.update(hashes)
+                self._total.update(columns[self._index - 1])
                 if self._adds_column:
+                    hashes = _core.request_hashes(columns[self._index - 1], self._is_json)
                     columns.insert(self._index, _digits(hashes) if self._is_text else hashes)
             yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
@@ -151,7 +152,7 @@ class Stamp:
 
     def at_end(self) -> Mapping[str, str]:
         """Return the metadata that depends on all requests, for the end of the file."""
-        return {} if self.hash is None else {HASH: self.hash}
+        return {} if self._total is None else hash_metadata(self._total)
 
 
 def _digits(hashes: pa.Array) -> pa.Array:
@@ -230,20 +231,3 @@ def _compact(value: Any) -> Any:
         kept = {key: _compact(item) for key, item in value.items() if item is not None}
         return kept["prompt"] if set(kept) == {"prompt"} and len(value) > 1 else kept
     return [_compact(item) for item in value] if isinstance(value, list) else value
-
-
-def text_bytes(column: pa.Array) -> int:
-    """Count the bytes of text in a column, also in lists and structs."""
-    kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        if column.null_count == 0 and len(column):
-            offsets = memoryview(column.buffers()[1]).cast("q" if pa.types.is_large_string(kind) else "i")
-            return int(offsets[column.offset + len(column)] - offsets[column.offset])
-        return pc.sum(pc.binary_length(column)).as_py() or 0
-    if pa.types.is_string_view(kind):
-        return text_bytes(column.cast(pa.large_string()))
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        return text_bytes(column.flatten())
-    if pa.types.is_struct(kind):
-        return sum(text_bytes(column.field(i)) for i in range(kind.num_fields))
-    return 0

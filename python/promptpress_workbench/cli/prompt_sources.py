@@ -88,14 +88,15 @@ def is_rendered(path: str | None) -> bool:
 
 
 def open_source(
-    settings: Settings, batch_size: int | None = None, allowed: Container[str] = ()
+    settings: Settings, batch_size: int | None = None, allowed: Container[str] = (), *, repeated: bool = False
 ) -> tuple[AnyRenderer, AnySamples]:
     """Return what gives the prompts of a command line, and its samples.
 
     `batch_size` takes the place of the option's. `allowed` are options of configurations that templates may have too.
+    `repeated` is that of `task_prompts`.
     """
     if is_task(settings.config):
-        table = task_prompts(settings)
+        table = task_prompts(settings, repeated=repeated)
         return PromptColumn(PROMPT_COLUMN), TableSamples(table, batch_size or settings.batch_size)
     if not holds_prompts(settings):
         renderer = _checked_renderer(settings, allowed)
@@ -128,9 +129,7 @@ def holds_messages(column: str, read: Callable[[], Iterable[pa.RecordBatch]]) ->
 
 
 def prompt_source(
-    settings: Settings,
-    open_rows: Callable[[AnyRenderer], SampleRows] | None = None,
-    answer: str | None = None,
+    settings: Settings, open_rows: Callable[[AnyRenderer], SampleRows] | None = None, answer: str | None = None
 ) -> ShownSource:
     """Make the source of a command line; `open_rows` opens its rows for a renderer, if `chosen_rows` doesn't.
 
@@ -323,6 +322,8 @@ def prompt_column_of(settings: Settings, schema: pa.Schema) -> str:
             raise UsageError(f"{MISSING_CONFIG}; or --column names the prompts that --data has already") from None
         if settings.column is None:
             hint = "--column says which has the prompts; samples come with --data"
+            if prepared_column(schema) is not None:
+                hint = "it holds token ids, which show, view, stats and diff take"
             raise DataError(f"{path}: has no column {name!r}; it has {has}; {hint}") from None
         message = f"the file has no such column; it has {has}{did_you_mean(name, schema.names)}"
         raise UsageError(f"--column {name}: {message}") from None

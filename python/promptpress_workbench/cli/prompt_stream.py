@@ -13,7 +13,16 @@ from typing import Any, NamedTuple, TypeAlias, TypeGuard, TypeVar
 import promptpress
 import pyarrow as pa
 from promptpress import DataError
-from promptpress.engine import ConfiguredEngine, RenderedLines, RenderOptions, TableEngine, engine_of, ordered_batches
+from promptpress.engine import (
+    HASH_FORMAT,
+    BatchCuts,
+    ConfiguredEngine,
+    RenderedLines,
+    RenderOptions,
+    TableEngine,
+    engine_of,
+    ordered_batches,
+)
 from promptpress.engine import core as _core
 from promptpress.engine.errors import ABOUT_THE_TABLE, UsageError, counted, of_row, reason
 from promptpress.engine.tables import bytes_of
@@ -38,14 +47,27 @@ PART_SECONDS = 0.5
 """A part is written when it has this many bytes or took this long, at the end of a batch of samples."""
 
 
+def batch_cuts(samples: AnySamples) -> BatchCuts:
+    """Return what cuts the batches of samples: nothing if their number of rows was asked for."""
+    return BatchCuts() if samples.batch_size is None else BatchCuts(None)
+
+
 def rendered(
-    renderer: AnyRenderer, samples: AnySamples, count: _Count, options: RenderOptions, first: int = 0
+    renderer: AnyRenderer,
+    samples: AnySamples,
+    count: _Count,
+    options: RenderOptions,
+    first: int = 0,
+    *,
+    cuts: BatchCuts | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Return a stream of rendered batches from the sample `first` on; `count` gets the sizes of finished batches.
 
+    Batches are cut by `cuts`, or else as `batch_cuts` says.
     If a column holds the labels, or the prompts come in prefix order, all samples are read before one is rendered.
     """
     engine, labels = engine_of(renderer), None
+    cuts = batch_cuts(samples) if cuts is None else cuts
     texts = engine.text_engine
     engine.check_table()
     if options.order is not None:
@@ -63,7 +85,7 @@ def rendered(
         reader = samples.reader(count, first)
     if samples.chosen is not None:
         engine.row_number = samples.chosen.number
-    batches = _with_reading_errors(engine.stream(reader, options, labels=labels, first=first), samples)
+    batches = _with_reading_errors(engine.stream(reader, options, labels=labels, first=first, cuts=cuts), samples)
     if samples.chosen is None or options.index is None:
         return batches
     return _with_row_numbers(batches, samples.chosen)
@@ -89,7 +111,7 @@ def has_only_prompts(renderer: AnyRenderer, schema: pa.Schema) -> TypeGuard[prom
     if len(schema) != 1 or not isinstance(renderer, promptpress.Renderer):
         return False
     engine = engine_of(renderer)
-    return engine.chat is None and "batch_bytes" not in (engine.settings.get("limits") or {})
+    return engine.chat is None and not engine.bounds_batches
 
 
 def rendered_as_lines(
@@ -211,32 +233,36 @@ def finished_parts(settings: Settings, rendering: Rendering) -> Iterator[Parts |
 def finish_parts(parts: Parts, rendering: Rendering, progress: Progress, counts: RunCounts) -> Iterator[pa.RecordBatch]:
     """Render the remaining samples into parts, and return the batches of all parts."""
     waiting: list[pa.RecordBatch] = []
+    cuts = batch_cuts(rendering.samples)
+    if parts.state is not None:
+        cuts.restore(parts.state)
+    state = cuts.state
     complete = rows = size = 0
     since = time.monotonic()
 
     def count(number: int) -> None:
         # The renderer asks for more samples, so all prompts of the earlier samples are waiting.
-        nonlocal complete, rows
-        complete, rows = len(waiting), rows + number
+        nonlocal complete, rows, state
+        complete, rows, state = len(waiting), rows + number, cuts.state
         progress.advance(number)
 
     progress.advance(parts.rows)
-    stream = rendered(rendering.renderer, rendering.samples, count, rendering.options, parts.rows)
+    stream = rendered(rendering.renderer, rendering.samples, count, rendering.options, parts.rows, cuts=cuts)
 
-    def write_part(part: tuple[list[pa.RecordBatch], int]) -> None:
+    def write_part(part: tuple[list[pa.RecordBatch], int, dict[str, Any]]) -> None:
         parts.write(rendering.schema, *part)
 
     with background_writer(write_part) as write:
         for batch in counts.counted(stream):
             if rows and (size >= PART_BYTES or time.monotonic() - since >= PART_SECONDS):
-                write((waiting[:complete], rows))
+                write((waiting[:complete], rows, state))
                 del waiting[:complete]
                 complete = rows = size = 0
                 since = time.monotonic()
             waiting.append(batch)
             size += bytes_of(batch)
         if rows:
-            write((waiting, rows))
+            write((waiting, rows, cuts.state))
     return parts.batches()
 
 
@@ -256,6 +282,7 @@ def _run(settings: Settings, rendering: Rendering) -> dict[str, Any]:
         "--sample": [settings.sample, settings.seed],
         "--errors": rendering.options.errors,
         "--batch-size": settings.batch_size,
+        "format of the hash": HASH_FORMAT,
         **{option_name(name): getattr(settings, name) for name in FORMAT_OPTIONS},
         "rows left out by --skip-corrupt": sum(group.rows for group in samples.skipped),
         "--data": samples.identity(),

@@ -87,7 +87,7 @@ class Settings:
     delimiter: str | None = None
     encoding: str | None = None
     records: str | None = None
-    batch_size: int = 65536
+    batch_size: int | None = None
     skip_corrupt: bool | None = None
     where: str | None = None
     limit: int | None = None

@@ -205,15 +205,12 @@ def _refuse_one_side(settings: Settings) -> NoReturn:
 
 def _token_groups(comparison: Comparison) -> dict[str, Any]:
     """Return how many rows have other ids, or another mask, and the changes, the commonest first."""
-    groups = [
-        {
-            "change": group.first.location.change,
-            "description": location_text(group.first.location, group.first.a),
-            "rows": group.count,
-            "first_row": group.first.sample,
-        }
-        for group in sorted(comparison.groups.values(), key=lambda group: -group.count)
-    ]
+    groups = []
+    for group in sorted(comparison.groups.values(), key=lambda group: -group.count):
+        first, tokens = group.first, group.first.location.tokens
+        text = location_text(first.location, first.a) if tokens is None else tokens.description
+        change = {"change": first.location.change, "cause": tokens and tokens.cause, "description": text}
+        groups.append({**change, "rows": group.count, "first_row": first.sample})
     equal = comparison.compared - comparison.different
     counts = {"equal": equal, "other_ids": comparison.other_ids, "other_masks": comparison.other_masks or 0}
     return {**counts, "groups": groups}

@@ -12,7 +12,9 @@ from typing import Any
 import promptpress
 import pyarrow as pa
 from promptpress.engine import PromptColumn, engine_of
+from promptpress.engine.errors import UsageError
 
+from promptpress_workbench.cli.bill import bill_of, in_memory
 from promptpress_workbench.cli.configurations import open_samples, report_notes, token_counter
 from promptpress_workbench.cli.errors import in_options
 from promptpress_workbench.cli.prompt_sources import (
@@ -29,6 +31,7 @@ from promptpress_workbench.cli.terminal import Progress, can_encode
 from promptpress_workbench.files.read.samples import AnySamples, ChosenRows
 from promptpress_workbench.files.write.output_file import standard_output
 from promptpress_workbench.prompts.escapes import encodable
+from promptpress_workbench.statistics.bill import bill_report
 from promptpress_workbench.statistics.prepared import prepared_report, prepared_statistics
 from promptpress_workbench.statistics.statistics import BLOCKS, text_report
 
@@ -43,9 +46,12 @@ def stats(settings: Settings, arguments: Namespace) -> None:
             return
         prepared.close()
     counter = None if settings.tokenizer is None else token_counter(settings.tokenizer)
-    renderer, samples = open_source(settings)
+    renderer, samples = open_source(settings, repeated=True)
     (column,) = engine_of(renderer).required_columns if isinstance(renderer, PromptColumn) else (None,)
     report_notes(renderer, samples.schema, settings, looks=True)
+    if arguments.prices is None and arguments.expected_output is not None:
+        raise UsageError("--expected-output: is for --prices FILE")
+    samples = samples if arguments.prices is None else in_memory(samples)
     with Progress(settings, samples.num_rows) as progress, reading_errors(samples):
         reader = samples.reader(progress.advance)
         sources = (renderer, reader) if column is None else (reader, None)
@@ -60,8 +66,16 @@ def stats(settings: Settings, arguments: Namespace) -> None:
         statistics = replace(statistics, **numbered)
     number = int if samples.chosen is None else samples.chosen.number
     statistics = replace(statistics, errors=_of_command(statistics.errors, number))
-    data = statistics.to_dict()
-    _print(arguments, data, lambda width, is_ascii: text_report(data, width, is_ascii=is_ascii))
+    data, bill = statistics.to_dict(), None
+    if arguments.prices is not None:
+        with Progress(settings, samples.num_rows) as progress:
+            data["bill"] = bill = bill_of(arguments, renderer, samples, counter, progress.advance)
+
+    def page(width: int, is_ascii: bool) -> str:
+        text = text_report(data, width, is_ascii=is_ascii)
+        return text if bill is None else f"{text}\n\n{bill_report(bill, width)}"
+
+    _print(arguments, data, page)
 
 
 def _print(arguments: Namespace, data: dict[str, Any], page: Callable[[int, bool], str]) -> None:

@@ -20,6 +20,7 @@ from promptpress.engine.errors import FileError, UsageError, counted, of_row
 from promptpress_workbench.cli.configurations import Job, jobs
 from promptpress_workbench.cli.errors import ExitCode, code_and_text
 from promptpress_workbench.cli.lm_eval_tasks import is_lm_eval
+from promptpress_workbench.cli.prompt_sources import is_rendered
 from promptpress_workbench.cli.settings import ALL, Settings
 from promptpress_workbench.cli.verify_harness import HARNESSES, Harness, infer_mode_of, reply, requests_by_turn
 from promptpress_workbench.cli.verify_outcomes import Outcome, Refusal, RowRequests, Verdict, judge, plain, worst
@@ -48,6 +49,10 @@ def verify(settings: Settings, arguments: Namespace) -> ExitCode:
         from promptpress_workbench.cli.verify_lm_eval import lm_eval_verdict  # noqa: PLC0415 - for its tasks only
 
         return _print_verdict(lm_eval_verdict(settings, arguments))
+    if is_rendered(settings.config) and not arguments.backend:
+        from promptpress_workbench.cli.verify_hash import hash_verdict  # noqa: PLC0415 - for files of prompts only
+
+        return _print_verdict(hash_verdict(settings))
     if settings.shots is not None:
         raise UsageError("--shots is for tasks of lm-evaluation-harness; this configuration isn't one")
     if settings.examples and not settings.data:

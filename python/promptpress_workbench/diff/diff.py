@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from html import escape
 from itertools import zip_longest
 from typing import Any
@@ -102,7 +102,7 @@ def location_text(location: Location, a: Prompt | None) -> str:
     if location.part is not None:
         out.append(f"part {location.part}")
     if location.tokens is not None:
-        return location.tokens.description
+        return f"{location.tokens.description} ({location.tokens.cause})"
     if location.change == "messages":
         return ", ".join([*out, f"only in {location.only_in}"])
     if location.change != "text":
@@ -292,11 +292,28 @@ def _text(window: Window) -> str:
     return text_html(before + pieces_html(window.pieces, marks=window.marks) + after)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Diff:
     r"""The differences between two ways of rendering the same samples; made by `promptpress.diff`.
 
     It is true if there are differences, and its length is the number of requests that differ. It exports its `rows` by
     the Arrow PyCapsule interface. Notebooks and `print` show it with its first prompts.
+
+    Attributes:
+        compared: the number of requests that both sides have.
+        different: the number of those that differ, in their prompts or their errors.
+        only_a: the number of requests that the second side lacks.
+        only_b: the number of requests that the first side lacks.
+        errors_a: the number of requests that only the first side can't render.
+        errors_b: the number of requests that only the second side can't render.
+        errors_differ: the number of requests that neither side can render, for different reasons.
+        errors_equal: the number of requests that neither side can render, for the same reason, which is no difference.
+        rows: the first requests that differ, at most `limit`, in the order of the samples: `sample` (the row), `label`
+            and `turn` if there are any, and `change` (`"text"`, `"role"`, `"fields"`, `"parts"`, `"messages"`,
+            `"form"`, `"error_a"`, `"error_b"`, `"errors"`, `"only_a"`, `"only_b"`). `message` and `part` are the
+            numbers of the first message and part that differ. `start` is the number of equal bytes before the
+            difference of two texts. `a_source`, `a_column`, `b_source` and `b_column` name the origin of each side's
+            text there, as `Renderer.explain` does; null at the end of a text, and if origins aren't known.
 
     >>> import promptpress as pp
     >>> import pyarrow as pa
@@ -314,83 +331,28 @@ class Diff:
     byte 4, character 4 - A: filled in from within a value: column a; B: column q
     - see [-gold-]
     + see {+{a}+}
-
     """
 
-    __slots__ = ("_comparison", "_rows")
-
+    compared: int
+    different: int
+    only_a: int
+    only_b: int
+    errors_a: int
+    errors_b: int
+    errors_differ: int
+    errors_equal: int
+    rows: pa.Table
     _comparison: Comparison
-    _rows: pa.Table
-
-    def __init__(self, comparison: Comparison, rows: pa.Table) -> None:
-        object.__setattr__(self, "_comparison", comparison)
-        object.__setattr__(self, "_rows", rows)
-
-    @property
-    def compared(self) -> int:
-        """The number of requests that both sides have."""
-        return self._comparison.compared
-
-    @property
-    def different(self) -> int:
-        """The number of requests that both sides have and that differ, in their prompts or their errors."""
-        return self._comparison.different
-
-    @property
-    def only_a(self) -> int:
-        """The number of requests that the second side lacks."""
-        return self._comparison.only_a
-
-    @property
-    def only_b(self) -> int:
-        """The number of requests that the first side lacks."""
-        return self._comparison.only_b
-
-    @property
-    def errors_a(self) -> int:
-        """The number of requests that only the first side can't render."""
-        return self._comparison.errors_a
-
-    @property
-    def errors_b(self) -> int:
-        """The number of requests that only the second side can't render."""
-        return self._comparison.errors_b
-
-    @property
-    def errors_differ(self) -> int:
-        """The number of requests that neither side can render, for different reasons."""
-        return self._comparison.errors_differ
-
-    @property
-    def errors_equal(self) -> int:
-        """The number of requests that neither side can render, for the same reason, which is no difference."""
-        return self._comparison.errors_equal
-
-    @property
-    def rows(self) -> pa.Table:
-        """The first requests that differ, at most `limit`, in the order of the samples.
-
-        Its columns are `sample` (the row), `label` and `turn` if there are any, and `change` (`"text"`, `"role"`,
-        `"fields"`, `"parts"`, `"messages"`, `"form"`, `"error_a"`, `"error_b"`, `"errors"`, `"only_a"`, `"only_b"`).
-        `message` and `part` are the
-        numbers of the first message and part that differ. `start` is the number of equal bytes before the difference
-        of two texts. `a_source`, `a_column`, `b_source` and `b_column` name the origin of each side's text there, as
-        `Renderer.explain` does; they are null at the end of a text, and if origins aren't known.
-        """
-        return self._rows
 
     def __bool__(self) -> bool:
         return not self._comparison.is_equal
 
     def __len__(self) -> int:
-        return self._comparison.different + self._comparison.only_a + self._comparison.only_b
+        return self.different + self.only_a + self.only_b
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """Export `rows`."""
-        return self._rows.__arrow_c_stream__(requested_schema)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a Diff is frozen: {name} can't be set")
+        return self.rows.__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:
         return f"<Diff: {summary(self._comparison)}>"
@@ -438,7 +400,6 @@ def diff(
     >>> before = Renderer("Q: {q}").render(samples)
     >>> bool(diff(before, Renderer("Q: {q}"), samples)), bool(diff(before, Renderer("Q:{q}"), samples))
     (False, True)
-
     """
     if limit < 0:
         raise render_error("invalid_number", f"limit: expected a number from 0 on, found {limit}")
@@ -446,7 +407,9 @@ def diff(
     is_shared = len({(reading.exact, reading.column) for reading in readings}) == 1
     rows = None if samples is None else TableRows(samples, readings[0] if is_shared else EXACT)
     comparison = compare(_source(a, rows, "a"), _source(b, rows, "b"), limit=limit, prompts=_MAX_PROMPTS)
-    return Diff(comparison, difference_rows(comparison.first))
+    names = [of.name for of in fields(Diff)[:-2]]
+    counts = {name: getattr(comparison, name) for name in names}
+    return Diff(**counts, rows=difference_rows(comparison.first), _comparison=comparison)
 
 
 def _source(side: Any, rows: TableRows | None, name: str) -> PromptSource:

@@ -1,7 +1,7 @@
 """Differences of two sequences of tokens: other ids, or another mask, described so that equal causes are one group.
 
 A description has the tokens that differ and their place relative to the turn. Control tokens, headers and the blanks
-next to them are named; text, which is other in each row, is an ellipsis.
+next to them are named; text, which is other in each row, is an ellipsis. The cause is what those tokens are in a turn.
 """
 
 from __future__ import annotations
@@ -14,18 +14,31 @@ from itertools import accumulate, groupby, pairwise
 from typing import Literal, NamedTuple
 
 from promptpress_workbench.prompts.escapes import UNICODE, runs
-from promptpress_workbench.prompts.kinds import NAMED_NEXT, cut
+from promptpress_workbench.prompts.kinds import NAMED_NEXT, begins_turn, cut
 from promptpress_workbench.prompts.token_cells import TokenCell
 
 _TEXT = "…"
+_CHANNEL = f"<|channel|>{_TEXT}"
 _SAME = 4
 """So many equal tokens after a difference end it."""
 
 _MAX_DIFFERENT = 256
 """The most tokens of a difference, on both sides together, after which equal ones are looked for."""
 
-_LONG = 20
+_LONG, _MANY = 20, 8
+"""The tokens of a stretch that may be in the middle of a text, and the control tokens of one that isn't described."""
+
 _HEADER = re.compile(r"[ \t]*(\w+)[ \t]*\n*")
+Cause = (
+    Literal["truncation", "beginning of the text", "messages", "header", "think block", "tool call"]
+    | Literal["text", "text and its end", "end of a turn", "blanks after a turn", "label"]
+)
+_PARTS: dict[Cause, re.Pattern[str]] = {
+    "think block": re.compile("think|thought", re.IGNORECASE),
+    "tool call": re.compile("tool", re.IGNORECASE),
+}
+"""The parts of a turn that control tokens name."""
+
 _Block = tuple[int, int, int, int]
 
 
@@ -42,6 +55,7 @@ class TokenChange:
 
     change: Literal["ids", "mask"]
     description: str
+    cause: Cause
     a: tuple[int, int]
     b: tuple[int, int]
 
@@ -52,7 +66,7 @@ def token_changes(a: Sequence[TokenCell], b: Sequence[TokenCell]) -> Iterator[To
     blocks = list(_blocks([cell.id for cell in a], [cell.id for cell in b]))
     for start, stop, begin, end in blocks:
         where = (start, stop), (begin, end)
-        yield TokenChange("ids", _described(signs, where), *where)
+        yield TokenChange("ids", *_described(signs, where), *where)
     start = begin = 0
     for block in [*blocks, (len(a), len(a), len(b), len(b))]:
         pairs = enumerate(zip(a[start : block[0]], b[begin : block[2]], strict=True))
@@ -61,10 +75,11 @@ def token_changes(a: Sequence[TokenCell], b: Sequence[TokenCell]) -> Iterator[To
             numbers = [index for index, _ in stretch]
             if side is not None:
                 first, last = numbers[0], numbers[-1] + 1
-                text = _summary(signs[0][start + first : start + last])
-                location = _location(signs[0], start + first)
+                trained = signs[0][start + first : start + last]
+                cause = "label" if "label" in side else _cause(signs[0], start + first, [trained])
                 where = (start + first, start + last), (begin + first, begin + last)
-                yield TokenChange("mask", f"{side}: {text}, {location}", *where)
+                text = f"{side}: {_summary(trained)}, {_location(signs[0], start + first)}"
+                yield TokenChange("mask", text, cause, *where)
         start, begin = block[1], block[3]
 
 
@@ -77,23 +92,58 @@ def _only_in(mine: TokenCell, yours: TokenCell) -> str | None:
     return None if mine.label == yours.label else f"another label in {'B' if mine.label is None else 'A'}"
 
 
-def _described(signs: tuple[list[_Sign], list[_Sign]], where: tuple[tuple[int, int], tuple[int, int]]) -> str:
-    texts = [_summary(of_side[slice(*numbers)]) for of_side, numbers in zip(signs, where, strict=True)]
+def _described(
+    signs: tuple[list[_Sign], list[_Sign]], where: tuple[tuple[int, int], tuple[int, int]]
+) -> tuple[str, Cause]:
+    """Return the description of a stretch of other ids, and its cause."""
+    stretches = [of_side[slice(*numbers)] for of_side, numbers in zip(signs, where, strict=True)]
+    texts = list(map(_summary, stretches))
     location = _location(signs[0], where[0][0])
     sides = [f"{text} in {side}" for text, side in zip(texts, "AB", strict=True) if text]
     if len(sides) == 2:
-        return f"{sides[0]}, {sides[1]}, {location}"
+        return f"{sides[0]}, {sides[1]}, {location}", _cause(signs[0], where[0][0], stretches)
     number, lacking = (1, "A") if texts[1] else (0, "B")
     (start, stop), (index, _) = where[number], where[1 - number]
     of_lacking = signs[1 - number]
-    if _TEXT in texts[number] and stop == len(signs[number]) and not (index and _ends_turn(of_lacking[index - 1])):
-        return f"{lacking} ends earlier: its text is cut off"
+    is_end = stop == len(signs[number])
+    if _TEXT in texts[number] and is_end and not (index and _ends_turn(of_lacking[index - 1])):
+        return f"{lacking} ends earlier: its text is cut off", "truncation"
     if _TEXT in texts[number] and start == 0 and not (of_lacking and of_lacking[0].is_control):
-        return f"{lacking} begins later: its beginning is cut off"
-    if _TEXT in texts[number] and stop - start > _LONG:
-        return f"{lacking} lacks a stretch of text, {location}"
-    at_end = " at the end," if stop == len(signs[number]) else ""
-    return f"only in {'AB'[number]}: {texts[number]},{at_end} {location}"
+        return f"{lacking} begins later: its beginning is cut off", "truncation"
+    is_long = _TEXT in texts[number] and stop - start > _LONG
+    controls = sum(sign.is_control for sign in stretches[number])
+    if is_long and not (stretches[number][0].is_control and controls <= _MANY):
+        return f"{lacking} lacks a stretch of text, {location}", "text"
+    at_end = " at the end," if is_end else ""
+    cause = _cause(signs[number], start, [stretches[number]])
+    return f"only in {'AB'[number]}: {texts[number]},{at_end} {location}", cause
+
+
+def _cause(signs: Sequence[_Sign], start: int, stretches: Sequence[Sequence[_Sign]]) -> Cause:
+    """Return what stretches of tokens, of which the first begins after some signs of its side, are in a turn."""
+    names = [name for stretch in stretches for name in _controls(stretch)]
+    before = next(reversed(_controls(signs[:start])), "")
+    has_text = any(_TEXT in _summary(stretch).replace(_CHANNEL, "") for stretch in stretches)
+    has_header = any(map(begins_turn, names))
+    if has_header and has_text:
+        return "messages"
+    for part, pattern in _PARTS.items():
+        if any(map(pattern.search, names)) or (not names and not before.startswith("</") and pattern.search(before)):
+            return part
+    if has_header or (not names and not has_text and begins_turn(before)):
+        return "header"
+    if names or not has_text:
+        at_start = start == 0 and not has_text
+        of_names: Cause = "text and its end" if has_text else "end of a turn"
+        return "beginning of the text" if at_start else of_names if names else "blanks after a turn"
+    return "text"
+
+
+def _controls(signs: Sequence[_Sign]) -> list[str]:
+    """Return the control tokens among some signs, also those that several tokens spell."""
+    return [sign.text for sign in signs if sign.is_control] + [
+        name for name, is_control in cut(_summary(signs)) if is_control
+    ]
 
 
 def _ends_turn(sign: _Sign) -> bool:

@@ -17,6 +17,7 @@ from promptpress_workbench.export.chat_messages import Form, Prompts, answer_tex
 from promptpress_workbench.export.streams import (
     Path,
     converted_reader,
+    read_whole,
     refuse_misspelt_columns,
     whole_table,
     with_sampling_params,
@@ -164,17 +165,7 @@ def datasets(
     return dataset
 
 
-def ray_batches(
-    table: StreamLike,
-    *,
-    sampling_params: Mapping[str, Any] | None = None,
-    sampling_columns: Mapping[str, str] | None = None,
-    **options: Any,
-) -> pa.RecordBatchReader:
-    """Make the rows of `ray_rows` batch by batch, with the same options."""
-    return with_sampling_params(chat_batches(table, **options), sampling_params, sampling_columns)
-
-
+@read_whole
 def ray_rows(
     table: StreamLike,
     *,
@@ -209,5 +200,5 @@ def ray_rows(
     >>> export.ray_rows(pa.table({"prompt": ["1+1=?"]}), sampling_params={"max_tokens": 5}).to_pylist()
     [{'messages': [{'role': 'user', 'content': '1+1=?'}], 'sampling_params': {'max_tokens': 5}}]
     """
-    sampling = {"sampling_params": sampling_params, "sampling_columns": sampling_columns}
-    return whole_table(ray_batches(table, **sampling, prompt=prompt, form=form, unknown=unknown))
+    rows = chat_batches(table, prompt=prompt, form=form, unknown=unknown)
+    return with_sampling_params(rows, sampling_params, sampling_columns)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, get_args
 
 import pyarrow as pa
-from promptpress.engine.errors import render_error, template_error
+from promptpress import PromptWarning
+from promptpress.engine.errors import counted, render_error, template_error
 from promptpress.engine.tables import lazy_compute as pc
 from promptpress.engine.tables import named_json_field
 from promptpress.engine.tokens import numbered_turns
@@ -190,9 +192,11 @@ class _TurnLines:
     frame = None
 
     def __init__(
-        self, schema: pa.Schema, *, answer: str | None, keep: Sequence[str], prompt: str, form: Form | None
+        self, schema: pa.Schema, silent: list[int], *, answer: str | None, keep: Sequence[str], prompt: str, form: Any
     ) -> None:
         self._prompts, self._answer = Prompts(schema, prompt, form), answer
+        self._silent = silent
+        """The numbers of the samples without a turn."""
         self._keep = [name for name in keep if name != SAMPLE]
         kept = [schema.field(name) for name in self._keep]
         numbers = [pa.field(name, pa.int64()) for name in (SAMPLE, "turn")]
@@ -207,17 +211,17 @@ class _TurnLines:
         if self._answer is not None:
             answers = answer_texts(batch, self._answer, first_row).to_pylist()
         rows: list[tuple[int, int, str]] = []
+        numbers = batch.column(SAMPLE).to_pylist() if SAMPLE in batch.schema.names else None
         for row, (request, answer) in enumerate(zip(prompts.to_pylist(), answers, strict=True)):
             messages = _messages(request, is_text=self._prompts.form == "text")
             messages += [] if answer is None else [{"role": ASSISTANT, "content": answer}]
             turns = numbered_turns(messages)
             if not turns:
-                raise unanswered(first_row + row, self._prompts.name)
+                self._silent.append(first_row + row if numbers is None else numbers[row])
             rows += [(row, turn, json.dumps(messages[: end + 1], ensure_ascii=False)) for end, turn in turns.items()]
         of_rows, turns_of_rows, texts = (list(column) for column in zip(*rows, strict=True)) if rows else ([], [], [])
         repeated = batch.take(pa.array(of_rows, pa.int64()))
-        has_numbers = SAMPLE in batch.schema.names
-        samples = repeated.column(SAMPLE) if has_numbers else [first_row + row for row in of_rows]
+        samples = [first_row + row for row in of_rows] if numbers is None else [numbers[row] for row in of_rows]
         kept = [repeated.column(name) for name in self._keep]
         columns = [samples, pa.array(turns_of_rows, pa.int64()), *kept, pa.array(texts, pa.large_string())]
         return self._lines.lines(pa.RecordBatch.from_arrays(columns, schema=self._schema), first_row)
@@ -252,7 +256,8 @@ def messages_json(
         answer: A column whose text is the last message, the assistant's. None: the conversations have messages of the
             assistant already.
         turns: `"each"` writes a line for each turn of an assistant, with the number of its row as `sample`, that of the
-            turn as `turn`, and the messages up to it. `"all"` writes a line for each conversation.
+            turn as `turn`, and the messages up to it; a warning counts conversations without a turn. `"all"`
+            writes a line for each conversation.
         keep: Columns that stand before the messages.
         prompt: The column of prompts.
         form: The form of the prompts, as for `openai_batch`.
@@ -280,9 +285,14 @@ def messages_json(
         message = f"{turns!r} is not one of {', '.join(map(repr, get_args(Turns)))}"
         raise template_error("unknown_name", "turns", message)
     lines_of: Any = partial(_Conversations, key="messages", fields=("role", "content"), roles=None)
-    lines_of = _TurnLines if turns == "each" else lines_of
+    silent: list[int] = []
+    lines_of = partial(_TurnLines, silent=silent) if turns == "each" else lines_of
     source_of = partial(lines_of, answer=answer, keep=keep, prompt=prompt, form=form)
-    return write_lines(table, path, source_of, unknown=unknown)
+    written = write_lines(table, path, source_of, unknown=unknown)
+    if silent:
+        text = f"{counted(len(silent), 'conversation')} without a turn of an assistant, and without a line; first row "
+        warnings.warn(text + ", ".join(map(str, silent[:3])), PromptWarning, stacklevel=2)
+    return written
 
 
 _HISTORY = pa.list_(pa.list_(pa.string()))

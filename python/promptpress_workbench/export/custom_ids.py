@@ -1,6 +1,6 @@
 """The `custom_id` of each request, made of a pattern over columns and checked to be unique.
 
-`batch_files` writes the ids, `join_results` and the command read them.
+`batch_requests` writes the ids, `join_results` and the command read them.
 """
 
 from __future__ import annotations
@@ -25,15 +25,17 @@ _PROMPT = "prompt"
 class CustomIds:
     """Makes the ids of the rows of batches of one schema, by a text with `{column}` in it; `{{` and `}}` are braces.
 
-    `{sample}` is the column of that name, or the row's number if there is one row a sample.
+    `{sample}` is the column of that name, or the row's number if there is one row a sample. `allowed` is a regular
+    expression of the ids that a service takes.
     """
 
-    def __init__(self, pattern: str, schema: pa.Schema, longest: int | None = None) -> None:
+    def __init__(self, pattern: str, schema: pa.Schema, longest: int | None = None, allowed: str | None = None) -> None:
         if not isinstance(pattern, str):
             raise template_error("wrong_type", "custom_id", f"expected a string, found {type(pattern).__name__}")
         self.pattern = pattern
         self._schema = schema
         self._longest = longest
+        self._allowed = allowed
         self._parts = list(_parts(pattern, schema))
         if all(part.kind == "literal" for part in self._parts):
             message = f'{pattern!r} names no column, so all requests would have one id; "{{sample}}" numbers them'
@@ -58,8 +60,11 @@ class CustomIds:
 
     def check(self, ids: LineIds, batch: pa.RecordBatch, first_row: int) -> None:
         """Check the ids in the lines of a batch; escapes in a JSON string may make an id seem longer than it is."""
-        if not ids.shortest or (self._longest is not None and ids.longest > self._longest):
-            self._check_lengths(self._ids(batch, first_row), first_row)
+        is_long = self._longest is not None and ids.longest > self._longest
+        if not ids.shortest or is_long or (self._allowed is not None and any(part.column for part in self._parts)):
+            self._check_each(self._ids(batch, first_row), first_row)
+        elif self._allowed is not None:
+            self._check_each(self._ids(batch.slice(0, 1), first_row), first_row)  # other numbers are numbers, too
         if ids.repeated is not None:
             row, before = ids.repeated
             raise self._repeated(row, before, *self._ids(batch.slice(row - first_row, 1), row))
@@ -70,21 +75,26 @@ class CustomIds:
             return
         rows = pa.record_batch({"": pa.nulls(count)})
         if len(self._ids(rows.slice(count - 1), first_row + count - 1)[0]) > self._longest:
-            self._check_lengths(self._ids(rows, first_row), first_row)
+            self._check_each(self._ids(rows, first_row), first_row)
 
     def _ids(self, batch: pa.RecordBatch, first_row: int) -> list[str]:
         return [text.decode() for ids in self._writer.lines(batch, first_row) for text in ids.to_pylist()]
 
-    def _check_lengths(self, ids: list[str], first_row: int) -> None:
+    def _check_each(self, ids: list[str], first_row: int) -> None:
         for row, text in enumerate(ids, first_row):
             if not text:
                 raise render_error("invalid_custom_id", f"its custom_id, by {self.pattern!r}, is empty", row)
             if self._longest is not None and len(text) > self._longest:
                 message = (
                     f"its custom_id {text[:40] + '…'!r} has {len(text)} characters, and {self._longest} are allowed;"
-                    " make it of shorter columns, such as {sample}, or give custom_id_length="
-                )
+                    " make it of shorter columns, such as {sample}"
+                ) + (", or give custom_id_length=" if self._allowed is None else "")
                 raise render_error("invalid_custom_id", message, row)
+            if self._allowed is not None and not re.fullmatch(self._allowed, text):
+                message = (
+                    f"its custom_id {text!r} has more than letters of ASCII, digits, _ and -, which all have to be"
+                )
+                raise render_error("invalid_custom_id", f"{message}; make it of other columns, such as {{sample}}", row)
 
     def _repeated(self, row: int, before: int, custom_id: str) -> Exception:
         names = {part.column for part in self._parts}

@@ -33,7 +33,7 @@ class Export(NamedTuple):
     """
 
     function: str
-    writes: Literal["requests", "conversations", "folder", "table", "tokens"]
+    writes: Literal["requests", "conversations", "folder", "table", "tokens", "preferences"]
     options: tuple[str, ...]
     content: str
     readers: str
@@ -58,7 +58,7 @@ class Export(NamedTuple):
 
 
 _REQUESTS = ("model_name", "params", "params_columns", "custom_id", "max_requests")
-_LIMITED = (*_REQUESTS, "url", "max_file_size")
+_LIMITED = (*_REQUESTS, "max_file_size")
 _PAIRS = ("chosen", "rejected", "chosen_label")
 _SAMPLING = ("params", "params_columns")
 _IDS = ("control_tokens", "special_tokens", "max_tokens", "truncation")
@@ -71,7 +71,7 @@ EXPORTS = {
     "openai-batch": Export(
         "batch_files.openai_batch",
         "requests",
-        _LIMITED,
+        (*_LIMITED, "url"),
         "one request a line, in files of at most 50,000 requests and 200 MB",
         "OpenAI's Batch API, and others that take its files",
     ),
@@ -85,9 +85,30 @@ EXPORTS = {
     "litellm-batch": Export(
         "batch_files.litellm_batch",
         "requests",
-        _LIMITED,
+        (*_LIMITED, "url"),
         "the same, ids of at most 64 characters, which all of its services take",
         "LiteLLM's `/v1/batches` and `litellm.create_batch`",
+    ),
+    "openai-responses": Export(
+        "batch_files.openai_responses",
+        "requests",
+        _LIMITED,
+        "one request a line for `/v1/responses`, in files of the same size",
+        "OpenAI's Responses API in batches",
+    ),
+    "anthropic-batch": Export(
+        "batch_files.anthropic_batch",
+        "requests",
+        _LIMITED,
+        '`{"custom_id": ..., "params": {...}}` a line, in files of at most 100,000 requests and 256 MB',
+        "Anthropic's Message Batches",
+    ),
+    "gemini-batch": Export(
+        "batch_files.gemini_batch",
+        "requests",
+        tuple(option for option in _LIMITED if option != "model_name"),
+        '`{"key": ..., "request": {...}}` a line, in files of at most 2 GB',
+        "Gemini's Batch API, which is told the model later",
     ),
     "sharegpt": Export(
         "conversations.sharegpt",
@@ -132,42 +153,49 @@ EXPORTS = {
         "Hugging Face",
     ),
     "ray": Export(
-        "chat_tables.ray_batches",
+        "chat_tables.ray_rows",
         "table",
         _SAMPLING,
         "Parquet or Arrow with `messages` and `sampling_params`",
         "a processor of `ray.data.llm`",
     ),
     "vllm-tokens": Export(
-        "token_tables.vllm_tokens_batches",
+        "token_tables.vllm_tokens",
         "tokens",
         _IDS,
         '`{"prompt_token_ids": [...]}` a row',
         "`LLM(...).generate` of vLLM",
     ),
     "sglang-tokens": Export(
-        "token_tables.sglang_tokens_batches",
+        "token_tables.sglang_tokens",
         "tokens",
         (*_IDS, *_SAMPLING),
         '`{"input_ids": [...], "sampling_params": {...}}` a row',
         "SGLang's `/generate` and `Engine.generate`",
     ),
     "ray-tokens": Export(
-        "token_tables.ray_tokens_batches",
+        "token_tables.ray_tokens",
         "tokens",
         (*_IDS, *_SAMPLING),
         "rows with `tokenized_prompt` and `sampling_params`",
         "a processor of `ray.data.llm` without the stages of chat templates and tokenizers",
     ),
     "trl-tokens": Export(
-        "token_tables.trl_tokens_batches",
+        "token_tables.trl_tokens",
         "tokens",
         (*_IDS, *_MASKS, "mask_column"),
         "`input_ids`, `labels` and `assistant_masks` a row",
         "TRL's `SFTTrainer`",
     ),
+    "trl-preference-tokens": Export(
+        "preference_tokens.preference_batches",
+        "preferences",
+        ("chosen", "rejected"),
+        "`prompt_ids`, `chosen_ids` and `rejected_ids` a row, of answers in columns, by a chat template",
+        "TRL's `DPOTrainer`",
+    ),
     "axolotl-tokens": Export(
-        "token_tables.axolotl_tokens_batches",
+        "token_tables.axolotl_tokens",
         "tokens",
         (*_IDS, *_MASKS),
         "`input_ids`, `attention_mask` and `labels` a row",

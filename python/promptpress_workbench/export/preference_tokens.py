@@ -2,97 +2,159 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
-from promptpress.engine import as_table
-from promptpress.engine.errors import did_you_mean, render_error
+from promptpress import RenderError
+from promptpress.engine import RenderOptions, as_table, engine_of
+from promptpress.engine.errors import did_you_mean, of_row, render_error
+from promptpress.engine.tables import PAIR, is_json
+from promptpress.engine.tokens import TokenRenderer, load_tokenizer, token_engine
 from promptpress.typing import KeptColumns, TableLike
+
+from promptpress_workbench.export.streams import converted_reader
 
 if TYPE_CHECKING:
     from promptpress import ChatTemplate  # it needs Jinja2
 
-_SIDES = ("chosen", "rejected")
-_COMPLETION = "completion"
+PROMPT, _COMPLETION = PAIR
+_COLUMNS = ("prompt_ids", "chosen_ids", "rejected_ids")
 _IDS = pa.list_(pa.int32())
+_MESSAGES = pa.list_(pa.struct({"role": pa.string(), "content": pa.string()}))
+Part: TypeAlias = tuple[pa.Field, pa.ChunkedArray | pa.Array]  # the prompts or the answers of a table
 
 
 def trl_preference_tokens(
-    table: TableLike, chat: ChatTemplate, tokenizer: object = None, *, keep: KeptColumns = ()
+    table: TableLike,
+    chat: ChatTemplate,
+    tokenizer: object = None,
+    *,
+    chosen: str = "chosen",
+    rejected: str = "rejected",
+    keep: KeptColumns = (),
 ) -> pa.Table:
     """Make token ids of preferences: kept columns, `prompt_ids`, `chosen_ids` and `rejected_ids`.
 
-    They are the columns that the collator of TRL's `DPOTrainer` reads. What assistants say, and the end of their turns,
-    is `chosen_ids` and `rejected_ids`.
+    They are the columns that the collator of TRL's `DPOTrainer` reads. `prompt_ids` is what the model is asked with, as
+    far as both conversations begin with it; what follows is `chosen_ids` and `rejected_ids`. If the template writes a
+    turn's header otherwise than the generation prompt, the answers follow the generation prompt all the same.
 
     Args:
-        table: A table with `chosen` and `rejected`, which are texts of the assistant or lists of messages, and with
-            `prompt`, which is a text of the user or a list of messages. Without `prompt` it is the messages with which
-            both begin.
+        table: A table with `prompt`, which is a text of the user or a list of messages, and two answers, which are
+            texts of the assistant or lists of messages. Without `prompt` it is the template's column of conversations,
+            or else the messages with which both answers begin.
         chat: The chat template.
         tokenizer: As in `ChatTemplate.tokenize`.
+        chosen: The column of the better answers.
+        rejected: The column of the worse answers.
         keep: Columns to keep; `"all"` keeps all of them.
 
     Returns:
         The rows.
 
     Raises:
-        RenderError: As `ChatTemplate.tokenize`; if a column is missing; or if the ids before both answers differ.
+        RenderError: As `ChatTemplate.tokenize`; or if a column is missing.
 
     >>> from promptpress import ChatTemplate, export
     >>> from tokenizers import Tokenizer, models, pre_tokenizers
     >>> words = Tokenizer(models.WordLevel({"user": 0, "1+1": 1, "assistant": 2, "two": 3, "three": 4}, "user"))
     >>> words.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    >>> chat = ChatTemplate("{% for m in messages %}{{ m.role }} {{ m.content }} {% endfor %}")
+    >>> source = "{% for m in messages %}{{ m.role }} {{ m.content }} {% endfor %}"
+    >>> chat = ChatTemplate(source + "{% if add_generation_prompt %}assistant {% endif %}")
     >>> rows = [{"prompt": "1+1", "chosen": "two", "rejected": "three"}]
     >>> export.trl_preference_tokens(rows, chat, words).to_pylist()
     [{'prompt_ids': [0, 1, 2], 'chosen_ids': [3], 'rejected_ids': [4]}]
     """
     rows = as_table(table)
-    for name in _SIDES:
+    names = rows.column_names if keep == "all" else list(keep)
+    return pa.Table.from_batches([_tokens_of(rows, chat, tokenizer, (chosen, rejected), names)])
+
+
+def preference_batches(
+    reader: pa.RecordBatchReader, chat: ChatTemplate, tokenizer: object, sides: tuple[str, str], keep: Sequence[str]
+) -> pa.RecordBatchReader:
+    """Make the rows of `trl_preference_tokens` batch by batch; errors name the row among all."""
+    loaded = load_tokenizer(tokenizer)
+
+    def converted(batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
+        try:
+            return _tokens_of(pa.Table.from_batches([batch]), chat, loaded, sides, keep)
+        except RenderError as error:
+            raise (error if error.row is None else of_row(error, first_row + error.row)) from None
+
+    return converted_reader(reader, converted)
+
+
+def _tokens_of(
+    rows: pa.Table, chat: ChatTemplate, tokenizer: object, sides: tuple[str, str], keep: Sequence[str]
+) -> pa.RecordBatch:
+    for name in (*sides, *keep):
         if name not in rows.column_names:
             hint = did_you_mean(name, rows.column_names)
             raise render_error("missing_column", f"preferences have chosen and rejected answers{hint}", column=name)
-    sides = [_encoded(rows, side, chat, tokenizer) for side in _SIDES]
-    ids: list[list[list[int]]] = []
-    for row, ((chosen, of_chosen), (rejected, of_rejected)) in enumerate(zip(*sides, strict=True)):
-        length = min(of_chosen, of_rejected)
-        if chosen[:length] != rejected[:length]:
-            raise render_error("wrong_column_type", "the ids before the chosen and the rejected answer differ", row)
-        ids.append([chosen[:length], chosen[length:], rejected[length:]])
-    names = rows.column_names if keep == "all" else list(keep)
-    columns = {name: rows.column(name) for name in names}
-    for index, name in enumerate(("prompt_ids", "chosen_ids", "rejected_ids")):
-        columns[name] = pa.chunked_array([pa.array([of_row[index] for of_row in ids], _IDS)])
-    return pa.table(columns)
+    kept = {name: rows.column(name).combine_chunks() for name in keep}
+    if not len(rows):
+        return pa.RecordBatch.from_pydict(kept | {name: pa.array([], _IDS) for name in _COLUMNS})
+    engine = engine_of(chat)
+    prompts, *answers = _parts_of(rows, engine.column, sides)
+    others = rows.drop_columns([name for name in {*sides, *PAIR, engine.column} if name in rows.column_names])
+
+    def talks(completions: Part) -> pa.Table:
+        given = others
+        for name, (field, column) in zip(PAIR, (prompts, completions), strict=True):
+            given = given.append_column(field.with_name(name), column)
+        return given
+
+    asking = engine if engine.chat_settings.add_generation_prompt else engine.with_other_end
+    prompt_renderer = TokenRenderer(token_engine(asking, tokenizer, RenderOptions()))
+    nothing = pa.repeat(pa.scalar([], _MESSAGES), len(rows))
+    ids = [prompt_renderer.stream(talks((pa.field("", _MESSAGES), nothing))).read_all()["input_ids"].to_pylist()]
+    for side, completions in zip(sides, answers, strict=True):
+        tokens = chat.tokenize(talks(completions), tokenizer, turns="each")
+        samples = tokens["sample"].to_pylist()
+        if samples != list(range(len(rows))):
+            row = next(number for number, sample in enumerate([*samples, None]) if sample != number)
+            remedy = "each answer has to be one turn of the assistant, or turns that the template only appends"
+            message = f"an answer has no row of its own, or several: {remedy}"
+            raise render_error("unconvertible_value", message, min(row, *samples[row:], len(rows) - 1), side)
+        ids.append(tokens["input_ids"].to_pylist())
+    lengths = [min(_common(prompt, side) for side in sides_of) for prompt, *sides_of in zip(*ids, strict=True)]
+    out = [[of_row[:length] for of_row, length in zip(ids[0], lengths, strict=True)]]
+    out += [[of_row[length:] for of_row, length in zip(side, lengths, strict=True)] for side in ids[1:]]
+    return pa.RecordBatch.from_pydict(kept | {name: pa.array(of, _IDS) for name, of in zip(_COLUMNS, out, strict=True)})
 
 
-def _encoded(rows: pa.Table, side: str, chat: ChatTemplate, tokenizer: object) -> list[tuple[list[int], int]]:
-    """Return the ids of each row with the answers of a side, and how many of them come before the answer."""
-    answers = rows.column(side)
-    if "prompt" in rows.column_names:
-        talks = rows.drop_columns([name for name in _SIDES if name != side])
-        talks = talks.rename_columns([_COMPLETION if name == side else name for name in talks.column_names])
-    else:
-        parts = [_parted(*pair) for pair in zip(*(rows.column(name).to_pylist() for name in _SIDES), strict=True)]
-        prompts = pa.array([answer[:length] for answer, length in zip(answers.to_pylist(), parts, strict=True)])
-        ends = pa.array([answer[length:] for answer, length in zip(answers.to_pylist(), parts, strict=True)])
-        talks = rows.drop_columns(list(_SIDES)).append_column("prompt", prompts).append_column(_COMPLETION, ends)
-    if "messages" in talks.column_names:
-        talks = talks.drop_columns(["messages"])
-    tokens = chat.tokenize(talks, tokenizer, mask="assistant+turn", reasoning=True, turns="each")
-    if tokens["sample"].to_pylist() != list(range(len(rows))):
-        remedy = "each answer has to be one turn of the assistant, or turns that the template only appends"
-        raise render_error("unconvertible_value", f"an answer has no row of its own, or several: {remedy}", column=side)
-    masks = tokens["assistant_masks"].to_pylist()
-    starts = [mask.index(True) if True in mask else len(mask) for mask in masks]
-    return list(zip(tokens["input_ids"].to_pylist(), starts, strict=True))
+def _parts_of(rows: pa.Table, column: str, sides: tuple[str, str]) -> list[Part]:
+    """Return the prompts and both answers; without a column of prompts they are the messages with which both begin."""
+    given = [(rows.schema.field(name), rows.column(name)) for name in sides]
+    prompt = next((name for name in (PROMPT, column) if name in rows.column_names), None)
+    if prompt is not None:
+        return [(rows.schema.field(prompt), rows.column(prompt)), *given]
+    are_json = [is_json(field) for field, _ in given]
+    talks = [column.to_pylist() for _, column in given]
+    talks = [
+        [json.loads(talk or "null") for talk in side] if is_text else side
+        for side, is_text in zip(talks, are_json, strict=True)
+    ]
+    parts: list[list[Any]] = [[], [], []]
+    for row, (better, worse) in enumerate(zip(*talks, strict=True)):
+        if not isinstance(better, list) or not isinstance(worse, list):
+            message = "texts need a column 'prompt'; only lists of messages can have it in both"
+            raise render_error("missing_column", message, column=PROMPT)
+        count = _common(better, worse)
+        if count in (len(better), len(worse)):
+            message = "one answer is the beginning of the other, so it isn't known where the prompt ends"
+            raise render_error("no_assistant_message", message, row, sides[count == len(worse)])
+        for part, side, value in zip(parts, (0, 0, 1), (better[:count], better[count:], worse[count:]), strict=True):
+            part.append(json.dumps(value, ensure_ascii=False) if are_json[side] else value)
+    return [(given[n][0], pa.array(values, given[n][0].type)) for n, values in zip((0, 0, 1), parts, strict=True)]
 
 
-def _parted(chosen: Any, rejected: Any) -> int:
-    """Return the number of messages with which two conversations begin alike."""
-    if not isinstance(chosen, list) or not isinstance(rejected, list):
-        message = "texts need a column 'prompt'; only lists of messages can have it in both"
-        raise render_error("missing_column", message, column="prompt")
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(chosen, rejected, strict=False)))
+def _common(items: Sequence[Any], others: Sequence[Any]) -> int:
+    """Return how many items two lists begin with together."""
+    if items == others[: len(items)]:
+        return len(items)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(items, others, strict=False)))

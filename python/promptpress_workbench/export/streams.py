@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from functools import wraps
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 from promptpress.engine import SHARED, RenderedLines, as_reader, misspelt_columns, refusal, warn_of_no_rows
@@ -30,6 +31,7 @@ def refuse_misspelt_columns(schema: pa.Schema, unknown: Unknown) -> None:
 
 
 Path = str | os.PathLike[str]
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
@@ -174,6 +176,9 @@ _NAME = "sampling_params"
 CACHE_KEY = "prompt_cache_key"
 """The name of the parameter of a request, and of the column that holds it."""
 
+CACHE_MARKS = "cache_marks"
+"""The column with the numbers of messages in the beginnings of a request that end in a mark."""
+
 
 def converted_reader(
     reader: pa.RecordBatchReader, convert: Callable[[pa.RecordBatch, int], pa.RecordBatch]
@@ -197,6 +202,19 @@ def whole_table(reader: pa.RecordBatchReader) -> pa.Table:
     return rows
 
 
+def read_whole(make: _Function) -> _Function:
+    """Let a function that makes a stream give a table; its `batches` still makes the stream."""
+
+    @wraps(make)
+    def whole(*arguments: Any, **options: Any) -> pa.Table:
+        return whole_table(make(*arguments, **options))
+
+    whole.__dict__["batches"] = make
+    table: Any = whole
+    typed: _Function = table
+    return typed
+
+
 def with_sampling_params(
     reader: pa.RecordBatchReader, params: Mapping[str, Any] | None, columns: Mapping[str, str] | None
 ) -> pa.RecordBatchReader:
@@ -217,7 +235,8 @@ def with_sampling_params(
         raise render_error("duplicate_output_column", message, column=_NAME)
 
     def with_params(batch: pa.RecordBatch) -> pa.RecordBatch:
-        values = [pa.repeat(value, batch.num_rows) for value in constants]
+        # Arrow repeats no list or struct zero times.
+        values = [pa.repeat(value, max(batch.num_rows, 1)).slice(0, batch.num_rows) for value in constants]
         values += [batch.column(batch.schema.get_field_index(column)) for column in of_rows.values()]
         return batch.append_column(_NAME, pa.StructArray.from_arrays(values, [*given, *of_rows]))
 

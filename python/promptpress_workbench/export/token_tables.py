@@ -1,11 +1,8 @@
-"""Tables of token ids under the names that inference engines and trainers give them.
-
-The functions that end in `_batches` make the rows of the public ones batch by batch, with the same options.
-"""
+"""Tables of token ids under the names that inference engines and trainers give them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
 import pyarrow as pa
@@ -18,11 +15,10 @@ from pyarrow import types
 from promptpress_workbench.export.chat_messages import lists_of, refuse_nulls
 from promptpress_workbench.export.forms import MaskColumn
 from promptpress_workbench.export.streams import (
-    Convert,
     converted_reader,
     no_rows,
+    read_whole,
     refuse_misspelt_columns,
-    whole_table,
     with_sampling_params,
 )
 
@@ -36,10 +32,7 @@ _NOT_TRAINED = -100
 _MORE = "tokenize() with mask= and labels=True says what is trained"
 
 
-def vllm_tokens_batches(table: StreamLike, **options: Any) -> pa.RecordBatchReader:
-    return _token_batches(table, lambda batch, row: {"prompt_token_ids": _some_ids(batch, row)}, **options)
-
-
+@read_whole
 def vllm_tokens(table: StreamLike, *, unknown: Unknown = "refuse") -> pa.Table:
     """Make prompts for vLLM of a table of token ids: kept columns, and `prompt_token_ids`.
 
@@ -61,13 +54,10 @@ def vllm_tokens(table: StreamLike, *, unknown: Unknown = "refuse") -> pa.Table:
     >>> export.vllm_tokens(pa.table({"input_ids": [[5, 6]], "n_tokens": [2]})).to_pylist()
     [{'prompt_token_ids': [5, 6]}]
     """
-    return whole_table(vllm_tokens_batches(table, unknown=unknown))
+    return _token_batches(table, lambda ids, _: {"prompt_token_ids": ids}, unknown)
 
 
-def sglang_tokens_batches(table: StreamLike, **options: Any) -> pa.RecordBatchReader:
-    return _token_batches(table, lambda batch, row: {_IDS: _some_ids(batch, row)}, **options)
-
-
+@read_whole
 def sglang_tokens(
     table: StreamLike,
     *,
@@ -99,18 +89,11 @@ def sglang_tokens(
     >>> export.sglang_tokens(tokens, sampling_params={"max_new_tokens": 9}).to_pylist()
     [{'input_ids': [5, 6], 'sampling_params': {'max_new_tokens': 9}}]
     """
-    options = {"sampling_params": sampling_params, "sampling_columns": sampling_columns, "unknown": unknown}
-    return whole_table(sglang_tokens_batches(table, **options))
+    rows = _token_batches(table, lambda ids, _: {_IDS: ids}, unknown)
+    return with_sampling_params(rows, sampling_params, sampling_columns)
 
 
-def ray_tokens_batches(table: StreamLike, **options: Any) -> pa.RecordBatchReader:
-    def columns(batch: pa.RecordBatch, first_row: int) -> Mapping[str, pa.Array]:
-        ids = _some_ids(batch, first_row)
-        return {"prompt": pa.nulls(batch.num_rows, pa.string()), "tokenized_prompt": ids}
-
-    return _token_batches(table, columns, **options)
-
-
+@read_whole
 def ray_tokens(
     table: StreamLike,
     *,
@@ -142,26 +125,13 @@ def ray_tokens(
     >>> export.ray_tokens(tokens, sampling_params={"max_tokens": 9}).to_pylist()
     [{'prompt': None, 'tokenized_prompt': [5, 6], 'sampling_params': {'max_tokens': 9}}]
     """
-    options = {"sampling_params": sampling_params, "sampling_columns": sampling_columns, "unknown": unknown}
-    return whole_table(ray_tokens_batches(table, **options))
+    rows = _token_batches(
+        table, lambda ids, _: {"prompt": pa.nulls(len(ids), pa.string()), "tokenized_prompt": ids}, unknown
+    )
+    return with_sampling_params(rows, sampling_params, sampling_columns)
 
 
-def trl_tokens_batches(
-    table: StreamLike, *, mask_column: MaskColumn = "assistant_masks", **options: Any
-) -> pa.RecordBatchReader:
-    if mask_column not in get_args(MaskColumn):
-        message = f"{mask_column!r} is not one of {', '.join(map(repr, get_args(MaskColumn)))}"
-        raise template_error("unknown_name", "mask_column", message)
-
-    def columns(batch: pa.RecordBatch, first_row: int) -> Mapping[str, pa.Array]:
-        ids = _ids(batch, first_row)
-        labels = _labels(batch, ids, first_row)
-        trained = pc.not_equal(labels.flatten(), _NOT_TRAINED).cast(pa.int8())
-        return {_IDS: ids, _LABELS: labels, mask_column: lists_of(ids, trained)}
-
-    return _token_batches(table, columns, **options)
-
-
+@read_whole
 def trl_tokens(
     table: StreamLike, *, mask_column: MaskColumn = "assistant_masks", unknown: Unknown = "refuse"
 ) -> pa.Table:
@@ -186,18 +156,18 @@ def trl_tokens(
     >>> export.trl_tokens(pa.table({"input_ids": [[5, 6]], "assistant_masks": [[False, True]]})).to_pylist()
     [{'input_ids': [5, 6], 'labels': [-100, 6], 'assistant_masks': [0, 1]}]
     """
-    return whole_table(trl_tokens_batches(table, mask_column=mask_column, unknown=unknown))
+    if mask_column not in get_args(MaskColumn):
+        message = f"{mask_column!r} is not one of {', '.join(map(repr, get_args(MaskColumn)))}"
+        raise template_error("unknown_name", "mask_column", message)
+
+    def columns(ids: pa.Array, labels: pa.Array) -> Mapping[str, pa.Array]:
+        trained = pc.not_equal(labels.flatten(), _NOT_TRAINED).cast(pa.int8())
+        return {_IDS: ids, _LABELS: labels, mask_column: lists_of(ids, trained)}
+
+    return _token_batches(table, columns, unknown, is_trained=True)
 
 
-def axolotl_tokens_batches(table: StreamLike, **options: Any) -> pa.RecordBatchReader:
-    def columns(batch: pa.RecordBatch, first_row: int) -> Mapping[str, pa.Array]:
-        ids = _ids(batch, first_row)
-        attended = pa.repeat(pa.scalar(1, pa.int8()), len(ids.flatten()))
-        return {_IDS: ids, "attention_mask": lists_of(ids, attended), _LABELS: _labels(batch, ids, first_row)}
-
-    return _token_batches(table, columns, **options)
-
-
+@read_whole
 def axolotl_tokens(table: StreamLike, *, unknown: Unknown = "refuse") -> pa.Table:
     """Make training data for Axolotl of a table of token ids: kept columns, `input_ids`, `attention_mask`, `labels`.
 
@@ -220,16 +190,20 @@ def axolotl_tokens(table: StreamLike, *, unknown: Unknown = "refuse") -> pa.Tabl
     >>> export.axolotl_tokens(pa.table({"input_ids": [[5, 6]], "labels": [[-100, 6]]})).to_pylist()
     [{'input_ids': [5, 6], 'attention_mask': [1, 1], 'labels': [-100, 6]}]
     """
-    return whole_table(axolotl_tokens_batches(table, unknown=unknown))
+
+    def columns(ids: pa.Array, labels: pa.Array) -> Mapping[str, pa.Array]:
+        attended = pa.repeat(pa.scalar(1, pa.int8()), len(ids.flatten()))
+        return {_IDS: ids, "attention_mask": lists_of(ids, attended), _LABELS: labels}
+
+    return _token_batches(table, columns, unknown, is_trained=True)
 
 
 def _token_batches(
     table: StreamLike,
-    convert: Convert,
+    columns_of: Callable[[pa.Array, Any], Mapping[str, pa.Array]],
+    unknown: Unknown,
     *,
-    sampling_params: Mapping[str, Any] | None = None,
-    sampling_columns: Mapping[str, str] | None = None,
-    unknown: Unknown = "refuse",
+    is_trained: bool = False,
 ) -> pa.RecordBatchReader:
     """Put the columns of a consumer in the place of those of `tokenize`, after the kept columns."""
     reader = as_reader(table)
@@ -242,16 +216,21 @@ def _token_batches(
         name for name in (_IDS, _LABELS, _MASK) if name in reader.schema.names and _has_lists(reader.schema, name)
     ]
     kept = [name for name in reader.schema.names if name not in (*replaced, *_NOT_HANDED_ON)]
-    for name in convert(no_rows(reader.schema), 0):
+
+    def made(batch: pa.RecordBatch, first_row: int) -> Mapping[str, pa.Array]:
+        ids = _ids(batch, first_row, may_be_empty=is_trained)
+        return columns_of(ids, _labels(batch, ids, first_row) if is_trained else None)
+
+    for name in made(no_rows(reader.schema), 0):
         if name in kept:
             message = f"the export has a column {name!r} of its own; drop or rename the table's"
             raise render_error("duplicate_output_column", message, column=name)
 
     def converted(batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
         columns = {name: batch.column(batch.schema.get_field_index(name)) for name in kept}
-        return pa.RecordBatch.from_pydict({**columns, **convert(batch, first_row)})
+        return pa.RecordBatch.from_pydict({**columns, **made(batch, first_row)})
 
-    return with_sampling_params(converted_reader(reader, converted), sampling_params, sampling_columns)
+    return converted_reader(reader, converted)
 
 
 def _has_lists(schema: pa.Schema, name: str) -> bool:
@@ -266,20 +245,14 @@ def _check_lists(schema: pa.Schema, name: str) -> None:
         raise render_error("wrong_column_type", message, column=name)
 
 
-def _ids(batch: pa.RecordBatch, first_row: int) -> pa.Array:
-    """Return the ids of a batch; refuse rows with an error."""
+def _ids(batch: pa.RecordBatch, first_row: int, *, may_be_empty: bool) -> pa.Array:
+    """Return the ids of a batch; refuse rows with an error, and maybe those without tokens."""
     ids = batch.column(batch.schema.get_field_index(_IDS))
     refuse_nulls(ids, first_row, _IDS, 'the row has an error and no token ids; errors="skip" leaves such rows out')
-    return ids
-
-
-def _some_ids(batch: pa.RecordBatch, first_row: int) -> pa.Array:
-    """Return the ids of a batch; refuse rows without tokens, too."""
-    ids = _ids(batch, first_row)
-    lengths = pc.list_value_length(ids).to_pylist()
-    if 0 in lengths:
-        row = first_row + lengths.index(0)
-        raise render_error("null_value", "the prompt has no token, which engines refuse; leave the row out", row, _IDS)
+    empty = [] if may_be_empty else pc.indices_nonzero(pc.equal(pc.list_value_length(ids), 0)).to_pylist()
+    if empty:
+        message = "the prompt has no token, which engines refuse; leave the row out"
+        raise render_error("null_value", message, first_row + empty[0], _IDS)
     return ids
 
 
@@ -290,10 +263,9 @@ def _labels(batch: pa.RecordBatch, ids: pa.Array, first_row: int) -> pa.Array:
         raise render_error("missing_column", f"the table has no such column: {_MORE}", column=_LABELS)
     _check_lists(batch.schema, name)
     values = batch.column(batch.schema.get_field_index(name))
-    are_equal = pc.fill_null(pc.equal(pc.list_value_length(values), pc.list_value_length(ids)), False).to_pylist()
-    if not all(are_equal):
-        row = first_row + are_equal.index(False)
-        raise render_error("wrong_column_type", f"it doesn't have a value for each of {_IDS}", row, name)
+    are_equal = pc.fill_null(pc.equal(pc.list_value_length(values), pc.list_value_length(ids)), False)
+    for row in pc.indices_nonzero(pc.invert(are_equal)).to_pylist():
+        raise render_error("wrong_column_type", f"it doesn't have a value for each of {_IDS}", first_row + row, name)
     if name == _LABELS:
         return values
     tokens = ids.flatten()

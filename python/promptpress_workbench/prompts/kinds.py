@@ -242,6 +242,12 @@ NAMED_NEXT = frozenset(_HEADERS.split())
 _NAME = re.compile(r"\s*(\w+)")
 
 
+def begins_turn(token: str) -> bool:
+    """Return true for a control token of the header of a turn."""
+    is_first = token in NAMED_NEXT or _SPEAKER_AFTER.get(token) is not None
+    return is_first or re.search("header|message|middle|of_role", token) is not None
+
+
 def families_of(token: str) -> str:
     """Return the names of up to three families that have a token of `FAMILIES`."""
     families = FAMILIES[token]

@@ -29,6 +29,9 @@ from promptpress_workbench.prompts.token_cells import TokenCell
 
 _TRAILING = re.compile(r"[ \t\xa0]+(?=\n|\Z)")
 _TAB_STOP = 8
+_SIGNS = (re.compile(r"^(\[\[|\]\])$"), re.compile("([·→↵∅⟦⟧])"))
+"""Texts that could be taken for signs of ASCII and of Unicode: spaces and full stops of ASCII are too common."""
+
 _NOT_IN_THE_PROMPT = "not in the prompt:"
 _EXCERPT = 60
 
@@ -59,11 +62,7 @@ def marks_of_text(marks: Iterable[TextMark], text: PromptText) -> list[Mark]:
 
 
 def fragments(
-    pieces: Iterable[Piece],
-    *,
-    whitespace: Glyphs | None = None,
-    marks: Sequence[Mark] = (),
-    show_masked: bool = False,
+    pieces: Iterable[Piece], *, whitespace: Glyphs | None = None, marks: Sequence[Mark] = (), show_masked: bool = False
 ) -> Iterator[Fragment]:
     """Turn the pieces of a text into fragments, with glyphs for white space; marks may overlap and cross pieces."""
     ordered = sorted(mark for mark in marks if mark[0] < mark[1])
@@ -88,12 +87,14 @@ def fragments(
 
 
 def cell_fragments(
-    text: PromptText, glyphs: Glyphs, marks: Sequence[Mark] = (), *, ids: bool = False
+    text: PromptText, glyphs: Glyphs, marks: Sequence[Mark] = (), *, ids: bool = False, is_plain: bool = False
 ) -> Iterator[tuple[TokenCell, Piece | None, list[Fragment]]]:
     """Yield the cells of a text, each with its piece and with its text, in which white space and lone bytes are shown.
 
-    A text that the brackets around trained tokens could be taken for is escaped.
+    Without styles (`is_plain`), a text that could be taken for a sign is escaped: the brackets around trained tokens,
+    and the characters that stand for white space and for tokens without text.
     """
+    signs = _SIGNS[glyphs is UNICODE] if is_plain else None
     for token, piece in text.cells_with_pieces():
         kind: ShownKind | str = "control" if token.is_control else "unknown" if piece is None else shown_kind(piece)
         names = {
@@ -109,12 +110,11 @@ def cell_fragments(
                 excerpt.append(Fragment(f"\\x{ord(part) - 0xDC00:02x}", kind, styles | {"escape"}))
                 continue
             for displayed, _, is_escape in runs(part, glyphs):
-                if displayed != "\n":
-                    excerpt.append(Fragment(displayed, kind, styles | {"escape"} if is_escape else styles))
-        if token.text in glyphs.trained:
-            excerpt = [
-                Fragment("".join(f"\\u{ord(character):04x}" for character in token.text), kind, styles | {"escape"})
-            ]
+                texts = [displayed] if signs is None or is_escape else signs.split(displayed)
+                for number, excerpted in enumerate(texts):
+                    of_text = styles | {"escape"} if is_escape or number % 2 else styles
+                    written = "".join(f"\\u{ord(each):04x}" for each in excerpted) if number % 2 else excerpted
+                    excerpt += [Fragment(written, kind, of_text)] if written not in ("", "\n") else []
         if token.is_unknown:  # a space stands in no other token
             excerpt.append(Fragment(f"(no token {token.id})", kind, styles))
         if not token.is_token:
@@ -288,7 +288,7 @@ class Layout:
 
     def cells(self, text: PromptText, marks: Sequence[Mark] = ()) -> Iterator[Line]:
         """Yield the lines of a text whose tokens stand apart."""
-        cells = cell_fragments(text, self.glyphs, marks, ids=self.ids)
+        cells = cell_fragments(text, self.glyphs, marks, ids=self.ids, is_plain=not self.is_colored)
         lines = list(wrapped(_spaced(cells, self.glyphs, brackets=not self.is_colored), self.width))
         yield from lines[: -1 if len(lines) > 1 and not lines[-1] else None]  # the last line feed is seen already
 

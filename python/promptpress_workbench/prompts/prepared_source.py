@@ -107,13 +107,22 @@ class PreparedBatch:
             errors = pc.if_else(pc.or_(equal, errors.is_valid()), errors, message)
         return errors.cast(pa.string())
 
-    def _flags(self, values: pa.Array) -> pa.Array:
-        return pa.ListArray.from_arrays(self._offsets, pc.fill_null(values, False))
+    def strip(self) -> None:
+        """Take the padding out of all lists."""
+        if self.padded is None:
+            return
+        kept = pc.invert(self.padded.values)
+        counts = true_counts(self.padded, kept)
+        offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(counts)])
 
-    @property
-    def _offsets(self) -> pa.Array:
-        counts = pc.fill_null(pc.list_value_length(self.ids), 0).cast(pa.int32())
-        return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(counts)])
+        def stripped(lists: pa.Array | None) -> Any:
+            return None if lists is None else pa.ListArray.from_arrays(offsets, lists.flatten().filter(kept))
+
+        self.ids, self.labels = stripped(self.ids), stripped(self.labels)
+        self.trained, self.padded = stripped(self.trained), None
+
+    def _flags(self, values: pa.Array) -> pa.Array:
+        return pa.ListArray.from_arrays(_bounds(self.ids), pc.fill_null(values, False))
 
     @property
     def other_labels(self) -> pa.Array | None:
@@ -122,22 +131,28 @@ class PreparedBatch:
             return None
         labels, ids = self.labels.flatten(), self.ids.flatten()
         is_other = pc.and_(pc.not_equal(labels, _NOT_TRAINED), pc.not_equal(labels, ids))
-        has_other = pc.greater(self._sums(self._flags(is_other)), 0)
+        has_other = pc.greater(true_counts(self.labels, pc.fill_null(is_other, False)), 0)
         return pc.if_else(has_other, self.labels, pa.scalar(None, self.labels.type)).cast(_LABELS_TYPE)
 
     def counts(self) -> tuple[pa.Array, pa.Array | None]:
         """Return the tokens of each row without padding, and how many of them are trained."""
         tokens = pc.list_value_length(self.ids).cast(pa.int64())
         if self.padded is not None:
-            tokens = pc.subtract(tokens, self._sums(self.padded))
-        return tokens, None if self.trained is None else self._sums(self.trained)
+            tokens = pc.subtract(tokens, true_counts(self.padded, self.padded.values))
+        return tokens, None if self.trained is None else true_counts(self.trained, self.trained.values)
 
-    @staticmethod
-    def _sums(flags: pa.Array) -> pa.Array:
-        """Return how many flags of each list are true."""
-        sums = pc.cumulative_sum(flags.values.cast(pa.int64()))
-        sums = pa.concat_arrays([pa.array([0], pa.int64()), sums]).take(flags.offsets)
-        return pc.subtract(sums[1:], sums[:-1])
+
+def _bounds(lists: pa.Array) -> pa.Array:
+    """Return where each list begins and ends among the values of all, `flatten()`."""
+    counts = pc.fill_null(pc.list_value_length(lists), 0).cast(pa.int32())
+    return pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(counts)])
+
+
+def true_counts(lists: pa.Array, flags: pa.Array) -> pa.Array:
+    """Return how many of each list's values have a true flag."""
+    sums = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(flags.cast(pa.int32()))])
+    sums = sums.take(_bounds(lists))
+    return pc.subtract(sums[1:], sums[:-1])
 
 
 def _numbers(text: str | None, *, are_flags: bool) -> list[int] | None:
@@ -236,7 +251,8 @@ class PreparedSource:
     def texts_of(self, batch: pa.RecordBatch, first: int) -> Iterator[RequestBatch]:
         """Yield the texts of a batch of rows, of which the first has a number."""
         for start in range(0, batch.num_rows, _BATCH):
-            for part in self._tokens_of(batch.slice(start, _BATCH), first + start):
+            for offset, prepared in prepared_batches(batch.slice(start, _BATCH), self.ids_column):
+                part = self._request(first + start + offset, prepared)
                 ids = [
                     [number for number in of_row or () if self.texts.name(number) is not None]
                     for of_row in pc.struct_field(part.prompts, IDS).to_pylist()
@@ -246,9 +262,16 @@ class PreparedSource:
                 yield replace(part, prompts=pc.if_else(part.prompts.is_null(), null, pa.array(texts, pa.string())))
 
     def token_requests(self) -> Iterator[RequestBatch]:
-        """Yield the tokens of all rows as `token_column` has them."""
+        """Yield the tokens of all rows as `token_column` has them, without padding."""
+        for first, prepared in self.prepared():
+            prepared.strip()
+            yield self._request(first, prepared)
+
+    def prepared(self) -> Iterator[tuple[int, PreparedBatch]]:
+        """Yield the lists of all rows, each batch after the number of its first row."""
         for first, batch in self._batches():
-            yield from self._tokens_of(batch, first)
+            for start, lists in prepared_batches(batch, self.ids_column):
+                yield first + start, lists
 
     def _batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
         """Yield the batches of all rows, each after the number of its first row."""
@@ -257,11 +280,10 @@ class PreparedSource:
             yield first, batch
             first += batch.num_rows
 
-    def _tokens_of(self, batch: pa.RecordBatch, first: int) -> Iterator[RequestBatch]:
-        for start, prepared in prepared_batches(batch, self.ids_column):
-            samples = _core.repeated_rows(first + start, len(prepared.ids), 1)
-            errors = None if prepared.is_sound else prepared.errors
-            tokens = self._tokens(prepared)
-            if errors is not None:
-                tokens = pc.if_else(errors.is_null(), tokens, pa.scalar(None, tokens.type))
-            yield RequestBatch(samples, tokens, numbering="own", errors=errors)
+    def _request(self, first: int, prepared: PreparedBatch) -> RequestBatch:
+        """Return the tokens of rows, of which the first has a number."""
+        errors, tokens = None if prepared.is_sound else prepared.errors, self._tokens(prepared)
+        if errors is not None:
+            tokens = pc.if_else(errors.is_null(), tokens, pa.scalar(None, tokens.type))
+        samples = _core.repeated_rows(first, len(prepared.ids), 1)
+        return RequestBatch(samples, tokens, numbering="own", errors=errors)

@@ -41,7 +41,6 @@ class Preview:
     >>> Renderer("Q: {q}").preview(pa.table({"q": ["1+1=?"]}))
     ── row 0 · 8 bytes · 8 characters
     Q: 1+1=?
-
     """
 
     __slots__ = ("_prompts",)

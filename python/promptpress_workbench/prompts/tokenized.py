@@ -123,7 +123,7 @@ class TokenView:
 
 
 class TokenSource:
-    """The tokens of a source's requests, by which it is compared with another."""
+    """The tokens of a source's requests without padding, by which it is compared with another."""
 
     has_origins = False
 
@@ -142,7 +142,9 @@ class TokenSource:
         return self._source.num_samples
 
     def prompts(self, row: int, label: Any = None, turn: int | None = None) -> list[Prompt]:
-        return self._view.with_cells(self._source, self._source.prompts(row, label, turn))
+        prompts = self._view.with_cells(self._source, self._source.prompts(row, label, turn))
+        kept = [tuple(tuple(cell for cell in of if not cell.is_padding) for of in prompt.cells) for prompt in prompts]
+        return [replace(prompt, cells=cells) for prompt, cells in zip(prompts, kept, strict=True)]
 
     def requests(self) -> Iterator[RequestBatch]:
         source = self._source

@@ -93,7 +93,6 @@ def stats(
     (2, 16, 1)
     >>> statistics.by_origin.select(["source", "column", "bytes"]).to_pylist()
     [{'source': 'field', 'column': 'q', 'bytes': 10}, {'source': 'prompt_template', 'column': None, 'bytes': 6}]
-
     """
     if tokenizer is None and isinstance(renderer_or_rendered, TableRenderer):
         tokenizer = engine_of(renderer_or_rendered).tokenizer
@@ -263,15 +262,10 @@ def _of_configuration(engine: ConfiguredEngine, samples: Any, counter: LoadedTok
 def rendered_rows(
     batch: pa.RecordBatch, failed: Sequence[pa.Array], first: int, *, by_position: bool
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield the rows of a batch that can be rendered, after the number of their first row.
+    """Yield the rows of a batch that can be rendered, after the number of their first row; `failed` are the others.
 
-    Args:
-        batch: Rows, of which the first has the number `first`.
-        failed: The numbers of the others, ascending.
-        first: The number of the first row.
-        by_position: Cut the batch at the others, for examples that are chosen by a row's number. If false, the rows
-            that are left stand together, and only the number of the batch's first row is true.
-
+    If examples are chosen `by_position`, the batch is cut at the others; else the rows that are left stand together,
+    and only the number of the batch's first row is true.
     """
     if not failed:
         yield first, batch

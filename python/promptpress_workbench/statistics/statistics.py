@@ -50,7 +50,6 @@ class LengthSummary:
         >>> lengths = pp.stats(pa.table({"prompt": ["a", "bb", "é"]})).bytes
         >>> lengths.sum, lengths.max, lengths.percentiles[50]
         (5, 2, 2)
-
     """
 
     sum: int
@@ -69,7 +68,6 @@ class LengthSummary:
         >>> import pyarrow as pa, promptpress as pp
         >>> pp.stats(pa.table({"prompt": ["a"]})).bytes.to_dict()["histogram"]
         [{'start': 1, 'end': 2, 'requests': 1}]
-
         """
         numbers = {name: getattr(self, name) for name in ("sum", "mean", "min", "max")}
         percentiles = {str(percent): length for percent, length in self.percentiles.items()}
@@ -111,7 +109,6 @@ class Statistics:
         (3, 8, 1)
         >>> statistics.by_column.to_pylist()
         [{'column': 'q', 'bytes': 15, 'share': 0.625}, {'column': None, 'bytes': 9, 'share': 0.375}]
-
     """
 
     requests: int
@@ -139,7 +136,6 @@ class Statistics:
         >>> import pyarrow as pa, promptpress as pp
         >>> pp.stats(pa.table({"prompt": ["a", "a"]})).to_dict()["repeated"]
         1
-
         """
         return {name: _plain(getattr(self, name)) for name in self.__dataclass_fields__}
 
@@ -159,7 +155,7 @@ def _plain(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class _Table:
+class Table:
     """A table of a report. The first `texts` columns are texts, the others numbers."""
 
     title: str
@@ -177,15 +173,19 @@ def text_report(statistics: Mapping[str, Any], width: int = _MIN_WIDTH, *, is_as
     return report(_heading(statistics), _tables(statistics), width, is_ascii=is_ascii)
 
 
-def report(heading: str, tables: Iterable[_Table], width: int, *, is_ascii: bool) -> str:
+def report(heading: str, tables: Iterable[Table], width: int, *, is_ascii: bool) -> str:
     """Return a heading and tables as a page of text."""
     lines = [heading]
     for table in tables:
-        lines += ["", table.title, *_lines(table, max(width, _MIN_WIDTH), is_ascii=is_ascii)]
+        lines += [
+            "",
+            *([table.title] if table.title else []),
+            *_lines(table, max(width, _MIN_WIDTH), is_ascii=is_ascii),
+        ]
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _lines(table: _Table, width: int, *, is_ascii: bool) -> list[str]:
+def _lines(table: Table, width: int, *, is_ascii: bool) -> list[str]:
     if not table.rows:
         return []
     rows = [[printable(cell) for cell in row] for row in (table.names, *table.rows)]
@@ -222,7 +222,7 @@ def _bar(share: float, width: int, *, is_ascii: bool) -> str:
     return BLOCKS[-1] * (eighths // 8) + BLOCKS[eighths % 8].strip()
 
 
-def _html_table(table: _Table) -> str:
+def _html_table(table: Table) -> str:
     title = f"<p>{escape(table.title)}</p>"
     if not table.rows:
         return title
@@ -232,7 +232,7 @@ def _html_table(table: _Table) -> str:
     return f'{title}<table style="{_TABLE}">{"".join(rows)}</table>'
 
 
-def _html_row(table: _Table, row: list[str], tag: str, share: float | None) -> str:
+def _html_row(table: Table, row: list[str], tag: str, share: float | None) -> str:
     out = ""
     for index, cell in enumerate(row):
         style = _CELL.format("left" if index < table.texts else "right")
@@ -249,7 +249,7 @@ def _heading(statistics: Mapping[str, Any]) -> str:
     return counted(statistics["requests"], "request") + of_samples + bad
 
 
-def _tables(statistics: Mapping[str, Any]) -> list[_Table]:
+def _tables(statistics: Mapping[str, Any]) -> list[Table]:
     """Return the tables that have rows, and that of duplicates, whose title says if there are none."""
     units = {unit: statistics[unit] for unit in ("bytes", "characters", "tokens") if statistics[unit] is not None}
     tables = [errors_table(statistics["errors"]), lengths_table("length of a request", units)]
@@ -267,16 +267,16 @@ def _tables(statistics: Mapping[str, Any]) -> list[_Table]:
     return [table for table in tables if table.rows or table is duplicates]
 
 
-def errors_table(errors: Sequence[Mapping[str, Any]]) -> _Table:
+def errors_table(errors: Sequence[Mapping[str, Any]]) -> Table:
     """Make the table of the kinds of errors of rows that can't be rendered."""
     rows = []
     for kind in errors[:_MAX_ERRORS]:
         more = ", ..." if kind["rows"] > _MAX_ROWS else ""
         rows.append([f"{kind['rows']:,}", ", ".join(map(str, kind["first_rows"][:_MAX_ROWS])) + more, kind["error"]])
-    return _Table("rows that can't be rendered", ["rows", "first", "error"], rows, texts=3, is_cut=False)
+    return Table("rows that can't be rendered", ["rows", "first", "error"], rows, texts=3, is_cut=False)
 
 
-def lengths_table(title: str, units: Mapping[str, Mapping[str, Any]]) -> _Table:
+def lengths_table(title: str, units: Mapping[str, Mapping[str, Any]]) -> Table:
     """Make the table of lengths in several units."""
     every = list(units.values())
     rows = [["sum", *(f"{lengths['sum']:,}" for lengths in every)]]
@@ -286,18 +286,18 @@ def lengths_table(title: str, units: Mapping[str, Mapping[str, Any]]) -> _Table:
         for percent in every[0]["percentiles"]:
             rows.append([f"{percent} %", *(f"{lengths['percentiles'][percent]:,}" for lengths in every)])
         rows.append(["max", *(f"{lengths['max']:,}" for lengths in every)])
-    return _Table(title, ["", *units], rows)
+    return Table(title, ["", *units], rows)
 
 
-def histogram_table(title: str, bins: Sequence[Mapping[str, int]]) -> _Table:
+def histogram_table(title: str, bins: Sequence[Mapping[str, int]]) -> Table:
     """Make the table of the numbers of requests by length, with bars."""
     largest = max((row["requests"] for row in bins), default=0)
     rows = [[f"{row['start']:,}", f"{row['end'] - 1:,}", f"{row['requests']:,}"] for row in bins]
     shares = [row["requests"] / largest for row in bins]
-    return _Table(title, ["from", "to", "requests"], rows, shares, texts=0)
+    return Table(title, ["from", "to", "requests"], rows, shares, texts=0)
 
 
-def _origins(origins: Sequence[Mapping[str, Any]]) -> _Table:
+def _origins(origins: Sequence[Mapping[str, Any]]) -> Table:
     """Make the table of the largest origins; the other ones are summed up in the last row."""
     rows = [
         [row["source"], _text(row["column"]), "yes" if row["example"] else "", _text(row["role"]), *_size(row)]
@@ -308,26 +308,26 @@ def _origins(origins: Sequence[Mapping[str, Any]]) -> _Table:
         total = {key: sum(row[key] for row in rest) for key in ("bytes", "share")}
         rows.append([f"{len(rest):,} others", "", "", "", *_size(total)])
         shares.append(total["share"])
-    return _Table("bytes by origin", ["source", "column", "example", "role", "bytes", "share"], rows, shares, texts=4)
+    return Table("bytes by origin", ["source", "column", "example", "role", "bytes", "share"], rows, shares, texts=4)
 
 
-def _columns(columns: Sequence[Mapping[str, Any]]) -> _Table:
+def _columns(columns: Sequence[Mapping[str, Any]]) -> Table:
     rows = [["(no column)" if row["column"] is None else row["column"], *_size(row)] for row in columns]
-    return _Table("bytes by column", ["column", "bytes", "share"], rows, [row["share"] for row in columns])
+    return Table("bytes by column", ["column", "bytes", "share"], rows, [row["share"] for row in columns])
 
 
-def _shots(counts: Sequence[Mapping[str, int]]) -> _Table:
+def _shots(counts: Sequence[Mapping[str, int]]) -> Table:
     total = sum(row["requests"] for row in counts)
     rows = [[f"{row['n_shots']:,}", f"{row['requests']:,}", f"{row['truncated']:,}"] for row in counts]
     title = "requests by the number of examples that fit, and those that are too long still"
     shares = [row["requests"] / total for row in counts]
-    return _Table(title, ["examples", "requests", "too long"], rows, shares, texts=0)
+    return Table(title, ["examples", "requests", "too long"], rows, shares, texts=0)
 
 
-def _duplicates(statistics: Mapping[str, Any]) -> _Table:
+def _duplicates(statistics: Mapping[str, Any]) -> Table:
     repeated, groups = statistics["repeated"], statistics["duplicates"]
     if not repeated:
-        return _Table("duplicates: no request repeats an earlier one", [], [])
+        return Table("duplicates: no request repeats an earlier one", [], [])
     rows = []
     for group in groups:
         more = ", ..." if group["requests"] > len(group["first"]) else ""
@@ -337,10 +337,10 @@ def _duplicates(statistics: Mapping[str, Any]) -> _Table:
     title = f"duplicates: {counted(repeated, 'request')} ({share:.1%}) {verb} an earlier one"
     if statistics["duplicate_groups"] > len(groups):
         title += f"; the largest of {statistics['duplicate_groups']:,} groups"
-    return _Table(title, ["equal", "requests"], rows, texts=2)
+    return Table(title, ["equal", "requests"], rows, texts=2)
 
 
-def _requests(title: str, requests: Sequence[Mapping[str, Any]]) -> _Table:
+def _requests(title: str, requests: Sequence[Mapping[str, Any]]) -> Table:
     """Make the table of the longest or the shortest requests, without columns that say nothing."""
     names = ["request"]
     names += [name for name in ("sample", "label", "turn") if any(row[name] is not None for row in requests)]
@@ -348,7 +348,7 @@ def _requests(title: str, requests: Sequence[Mapping[str, Any]]) -> _Table:
         names = ["sample"]
     unit = "tokens" if requests and "tokens" in requests[0] else "bytes"
     rows = [[*(_text(row[name]) for name in names), f"{row[unit]:,}"] for row in requests]
-    return _Table(title, [*names, unit], rows, texts=0)
+    return Table(title, [*names, unit], rows, texts=0)
 
 
 def _text(value: object) -> str:

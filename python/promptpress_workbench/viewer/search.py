@@ -19,7 +19,7 @@ from promptpress.engine.tables import lazy_compute as pc
 from pyarrow import types
 
 from promptpress_workbench.diff.comparison import Pairs, paired, unequal
-from promptpress_workbench.prompts.prepared_source import IDS
+from promptpress_workbench.prompts.prepared_source import IDS, true_counts
 from promptpress_workbench.prompts.prompt_source import (
     PromptSource,
     RequestBatch,
@@ -174,19 +174,28 @@ class RowSearch(RowFinder):
 
     def _token_steps(self, view: TokenView) -> Iterator[tuple[Iterable[int], int]]:
         """Yield the samples that have the token, or in which nothing is trained."""
-        source, wanted = self._source, self.wanted
-        ids = pa.array(view.ids_of(wanted.token) if wanted.token else [], pa.int64())
-        for batch in source.token_requests() if isinstance(source, StoredPrepared) else view.requests(source):
-            lists, trained = (pc.struct_field(batch.prompts, name) for name in (IDS, "trained"))
-            rows = pc.indices_nonzero(batch.prompts.is_valid()).cast(pa.int64())
-            if wanted.token:
-                rows = rows.filter(
-                    pc.is_in(rows, value_set=_with_true(lists, pc.is_in(lists.flatten(), value_set=ids)))
-                )
-            if wanted.untrained:
-                some = _with_true(trained, trained.flatten())
-                rows = rows.filter(pc.and_(trained.take(rows).is_valid(), pc.invert(pc.is_in(rows, value_set=some))))
-            yield batch.samples.take(rows).to_pylist(), batch.samples[-1].as_py() + 1 if len(batch) else 0
+        ids = pa.array(view.ids_of(self.wanted.token) if self.wanted.token else [], pa.int64())
+        for samples, is_sound, lists, trained in self._token_lists(view):
+            wanted = is_sound
+            if self.wanted.token:
+                flags = pc.is_in(lists.flatten().cast(pa.int64(), safe=False), value_set=ids)
+                wanted = pc.and_(wanted, pc.greater(true_counts(lists, flags), 0))
+            if self.wanted.untrained:
+                is_silent = pc.equal(true_counts(trained, trained.flatten()), 0)
+                wanted = pc.and_(wanted, pc.and_(trained.is_valid(), is_silent))
+            yield samples.filter(wanted).to_pylist(), samples[-1].as_py() + 1 if len(samples) else 0
+
+    def _token_lists(self, view: TokenView) -> Iterator[tuple[pa.Array, pa.Array, pa.Array, pa.Array]]:
+        """Yield samples, true for those without an error, their ids, and what of them is trained."""
+        if not isinstance(self._source, StoredPrepared):
+            for batch in view.requests(self._source):
+                lists = (pc.struct_field(batch.prompts, name) for name in (IDS, "trained"))
+                yield batch.samples, batch.prompts.is_valid(), *lists
+            return
+        for first, prepared in self._source.prepared():
+            count = len(prepared.ids)
+            trained = pa.nulls(count, pa.list_(pa.bool_())) if prepared.trained is None else prepared.trained
+            yield _core.repeated_rows(first, count, 1), prepared.errors.is_null(), prepared.ids, trained
 
     def _kept(self, batch: RequestBatch, done: int) -> RequestBatch:
         """Return the wanted requests of a batch, which comes after so many others."""
@@ -224,11 +233,6 @@ class RowSearch(RowFinder):
         if is_text(values.type):
             return pc.fill_null(pc.equal(without_views(values), value), value == "null")
         return pa.array([value_text(item) == value for item in to_pylist(values)], pa.bool_())
-
-
-def _with_true(lists: pa.Array, flags: pa.Array) -> pa.Array:
-    """Return the numbers of the lists of which a value has a true flag."""
-    return pc.unique(parent_rows(lists).filter(flags))
 
 
 def request_sizes(source: PromptSource, prompts: pa.Array) -> pa.Array:

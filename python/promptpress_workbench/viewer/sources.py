@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, get_args
 
@@ -269,6 +270,11 @@ class StoredPrepared(PreparedSource):
     """The rows of a prepared data set."""
 
     rows: StoredRows
+
+    def _batches(self) -> Iterator[tuple[int, pa.RecordBatch]]:
+        for first, part in self.rows.store.slices(_BATCH):  # a copy in larger batches costs more than it saves
+            batches = part.to_batches()
+            yield from zip(accumulate((batch.num_rows for batch in batches), initial=first), batches, strict=False)
 
     def window(self, start: int, stop: int) -> Iterator[RequestBatch]:
         first = start

@@ -1,5 +1,6 @@
 //! A record batch as the row loop sees it: the texts of its columns, and the values that may form placeholders.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -8,6 +9,7 @@ use arrow_array::builder::LargeStringBuilder;
 use arrow_array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow_schema::{DataType, FieldRef};
 
+use super::copies::take_rows;
 use super::host::{PythonCallbacks, is_row_numbers};
 use crate::error::{Code, Error, Kind, Result};
 use crate::plan::Columns;
@@ -58,6 +60,8 @@ pub struct Batch<'a> {
     unread: Vec<OnceLock<Option<TextColumn>>>,
     in_part: Vec<OnceLock<Result<PartialTexts>>>,
     may_hold_placeholder: Vec<OnceLock<Option<Vec<bool>>>>,
+    /// The batch that the rows are taken from, and their numbers there, if the columns weren't taken yet.
+    source: Option<(&'a Batch<'a>, Vec<usize>)>,
     /// The caller of the renderer.
     pub host: &'a dyn PythonCallbacks,
 }
@@ -82,6 +86,7 @@ impl<'a> Batch<'a> {
             unread: (0..n).map(|_| OnceLock::new()).collect(),
             in_part: (0..n).map(|_| OnceLock::new()).collect(),
             may_hold_placeholder: (0..n).map(|_| OnceLock::new()).collect(),
+            source: None,
             host,
         }
     }
@@ -97,6 +102,7 @@ impl<'a> Batch<'a> {
             unread: (0..n).map(|_| OnceLock::new()).collect(),
             in_part: (0..n).map(|_| OnceLock::new()).collect(),
             may_hold_placeholder: (0..n).map(|_| OnceLock::new()).collect(),
+            source: None,
             host,
         }
     }
@@ -128,8 +134,45 @@ impl<'a> Batch<'a> {
             unread: self.unread.iter().map(unread).collect(),
             in_part: self.in_part.iter().map(|_| OnceLock::new()).collect(),
             may_hold_placeholder: self.may_hold_placeholder.iter().map(flags).collect(),
+            source: None,
             host: self.host,
         }
+    }
+
+    /// Return some of the rows, in ascending order, as a new batch. A column is taken when it is asked for; texts that
+    /// exist, or that were [unread](Self::unread), are shared.
+    pub fn of_rows(&'a self, rows: Vec<usize>) -> Self {
+        let n = self.arrays.len();
+        Self {
+            rows: rows.len(),
+            arrays: vec![None; n],
+            texts: (0..n).map(|_| OnceLock::new()).collect(),
+            unread: (0..n).map(|_| OnceLock::new()).collect(),
+            in_part: (0..n).map(|_| OnceLock::new()).collect(),
+            may_hold_placeholder: (0..n).map(|_| OnceLock::new()).collect(),
+            source: Some((self, rows)),
+            ..*self
+        }
+    }
+
+    /// Return a column, if the batch has it.
+    fn array(&self, column: usize) -> Result<Option<Cow<'_, (FieldRef, ArrayRef)>>> {
+        let Some((whole, rows)) = &self.source else { return Ok(self.arrays[column].as_ref().map(Cow::Borrowed)) };
+        let Some((field, array)) = &whole.arrays[column] else { return Ok(None) };
+        let array = take_rows(array, rows.iter().map(|row| Some(*row)));
+        let array = array.ok_or_else(|| Error::render(Code::InternalError, "rows of an array don't fit an array"))?;
+        Ok(Some(Cow::Owned((field.clone(), array))))
+    }
+
+    /// Return the texts of a column of a batch whose rows are taken from another, if that has the texts.
+    fn texts_from_source(&self, column: usize) -> Option<TextColumn> {
+        let (whole, rows) = self.source.as_ref()?;
+        if let Some(texts) = whole.existing_texts(column) {
+            return Some(texts.of_rows(rows));
+        }
+        let texts = whole.unread(column)?;
+        let is_text = |row: &usize| texts.is_null(*row) || texts.checked(*row..row + 1).is_some();
+        rows.iter().all(is_text).then(|| texts.of_rows(rows))
     }
 
     /// Return true if the values of a column have to be printed, each by itself, and haven't been.
@@ -161,9 +204,12 @@ impl<'a> Batch<'a> {
     ///
     /// `RenderError` with row and column for a value that has no text.
     pub fn texts(&self, column: usize) -> Result<&TextColumn> {
-        let result = threads::get_or_make(&self.texts[column], || match &self.arrays[column] {
-            Some((field, array)) => self.texts_of(field, array),
-            None => TextColumn::new(&new_null_array(&DataType::Null, self.rows)),
+        let result = threads::get_or_make(&self.texts[column], || match self.texts_from_source(column) {
+            Some(texts) => Ok(texts),
+            None => match self.array(column)?.as_deref() {
+                Some((field, array)) => self.texts_of(field, array),
+                None => TextColumn::new(&new_null_array(&DataType::Null, self.rows)),
+            },
         });
         result.as_ref().map_err(|e| e.clone().in_column(&*self.columns.names[column]))
     }
@@ -192,7 +238,8 @@ impl<'a> Batch<'a> {
             Ok(texts) => return Ok(BroughtIn { texts, errors: None }),
             Err(error) => error,
         };
-        let Some((field, array)) = &self.arrays[column] else { return Err(whole) };
+        let array = self.array(column)?;
+        let Some((field, array)) = array.as_deref() else { return Err(whole) };
         let result = threads::get_or_make(&self.in_part[column], || {
             let (mut texts, mut errors) = (LargeStringBuilder::new(), BTreeMap::new());
             self.collect_texts(field, array, 0, &mut texts, &mut errors)?;
@@ -273,6 +320,31 @@ impl<'a> Batch<'a> {
         !texts.has_nulls() || self.columns.tokens.none_in(NONE)
     }
 
+    /// Return true for each of some values that may hold a placeholder; they lie together in `bytes`.
+    fn flags(&self, texts: &TextColumn, rows: Range<usize>, bytes: &[u8]) -> Vec<bool> {
+        let tokens = &self.columns.tokens;
+        let mut flags = vec![false; rows.len()];
+        let (mut around, mut next, mut in_a_row) = ((0, 0), 0, 0);
+        let mut search = |from: usize| {
+            let position = tokens.first_in_rows(bytes, from, |byte| {
+                around = texts.text_around(rows.clone(), around.0, byte);
+                around.1
+            });
+            position.map(|_| around)
+        };
+        let mut from = 0;
+        while let Some((row, after)) = search(from) {
+            in_a_row = if row == next { in_a_row + 1 } else { 1 };
+            (from, next) = (after, row + 1);
+            flags[row] |= !texts.is_null(rows.start + row);
+            if in_a_row >= HITS_UNTIL_ASSUMED {
+                flags[next..].fill(true);
+                break;
+            }
+        }
+        flags
+    }
+
     /// Return the text of a field, or its replacement if the column is masked.
     ///
     /// # Errors
@@ -335,6 +407,9 @@ impl<'a> Batch<'a> {
                 return None;
             }
             let flags = threads::map(threads::chunks(0..self.rows, 1024), |rows| -> Vec<bool> {
+                if let Some(bytes) = texts.stretch(rows.clone()).filter(|_| self.nulls_are_clean(texts)) {
+                    return self.flags(texts, rows, bytes);
+                }
                 let mut in_a_row = 0;
                 let could_form = |row: usize| {
                     let could = in_a_row >= HITS_UNTIL_ASSUMED || self.columns.tokens.could_form(texts.bytes(row));

@@ -413,7 +413,8 @@ impl<'a> MediaParts<'a> {
                 offsets.push(out.len());
             }
             let layout = self.config.layout;
-            let texts = Texts { offsets: offsets.into(), bytes: out.into_bytes().into(), is_plain: false };
+            let texts =
+                Texts { offsets: offsets.into(), bytes: out.into_bytes().into(), is_plain: false, changed: None };
             return Ok((texts.bytes.len() <= limit(layout)).then(|| TextBlock::new(texts).array(layout, None)));
         }
         let row_media: Vec<(usize, usize)> =

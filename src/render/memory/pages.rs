@@ -152,6 +152,13 @@ impl Bytes {
         }
     }
 
+    /// Lengthen the block to all the memory that it has.
+    pub fn widen(&mut self) {
+        if let Self::Large(pages) = self {
+            pages.len = pages.map.as_ref().map_or(0, |map| map.len());
+        }
+    }
+
     /// Append bytes; a large block becomes one of the allocator's, which can grow.
     pub fn extend(&mut self, more: &[u8]) {
         if let Self::Large(pages) = self {
@@ -251,7 +258,7 @@ impl Drop for Pages {
 }
 
 /// Memory for texts before they are copied to a block; it is empty at first.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Scratch(pub Vec<u8>);
 
 impl Scratch {

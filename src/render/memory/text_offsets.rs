@@ -29,6 +29,8 @@ pub enum OffsetSlots<'a> {
 pub trait OffsetSlot {
     /// Put one down.
     fn set(&mut self, offset: usize);
+    /// Return it.
+    fn get(&self) -> usize;
 }
 
 impl OffsetSlot for [u8; NARROW] {
@@ -36,12 +38,22 @@ impl OffsetSlot for [u8; NARROW] {
     fn set(&mut self, offset: usize) {
         *self = (offset as i32).to_ne_bytes();
     }
+
+    #[inline]
+    fn get(&self) -> usize {
+        i32::from_ne_bytes(*self) as usize
+    }
 }
 
 impl OffsetSlot for usize {
     #[inline]
     fn set(&mut self, offset: usize) {
         *self = offset;
+    }
+
+    #[inline]
+    fn get(&self) -> usize {
+        *self
     }
 }
 
@@ -120,6 +132,28 @@ impl TextOffsets {
         }
     }
 
+    /// Give texts, whose numbers ascend, other lengths, after which all texts have `total` bytes. False if 32 bits don't
+    /// hold that.
+    pub fn give_lengths(&mut self, texts: impl Iterator<Item = (usize, usize)>, total: usize) -> bool {
+        fn give(offsets: &mut [impl OffsetSlot], texts: impl Iterator<Item = (usize, usize)>) {
+            // Offsets up to `done` are final, and those after it are to be moved.
+            let (mut done, mut by) = (0, 0);
+            for (text, length) in texts {
+                offsets[done + 1..=text].iter_mut().for_each(|slot| slot.set(slot.get().wrapping_add_signed(by)));
+                let (end, before) = (offsets[text].get() + length, offsets[text + 1].get());
+                offsets[text + 1].set(end);
+                (done, by) = (text + 1, end.wrapping_sub(before).cast_signed());
+            }
+            offsets[done + 1..].iter_mut().for_each(|slot| slot.set(slot.get().wrapping_add_signed(by)));
+        }
+        match self {
+            Self::Narrow(_) if i32::try_from(total).is_err() => return false,
+            Self::Narrow(bytes) => give(bytes.as_chunks_mut::<NARROW>().0, texts),
+            Self::Wide(all) => give(all, texts),
+        }
+        true
+    }
+
     /// Return the number of offsets: one more than there are texts.
     pub fn len(&self) -> usize {
         match self {
@@ -182,6 +216,24 @@ impl TextOffsets {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn texts_after_one_of_another_length_are_moved() {
+        let texts = [(0, 7), (1, 0), (4, 2)];
+        for offsets in [TextOffsets::from(vec![0, 1, 3, 6, 10, 15, 15]), {
+            let mut narrow = TextOffsets::new(6, 15).unwrap();
+            for slots in narrow.split_mut(std::iter::once(6)) {
+                let OffsetSlots::Narrow(slots) = slots else { unreachable!() };
+                slots.iter_mut().zip([1, 3, 6, 10, 15, 15]).for_each(|(slot, offset)| slot.set(offset));
+            }
+            narrow
+        }] {
+            let mut offsets = offsets;
+            assert!(offsets.give_lengths(texts.into_iter(), 16));
+            assert_eq!(offsets.iter().collect::<Vec<_>>(), [0, 7, 7, 10, 14, 16, 16]);
+        }
+        assert!(!TextOffsets::new(1, 1).unwrap().give_lengths(std::iter::once((0, 1 << 31)), 1 << 31));
+    }
 
     #[test]
     fn offsets_of_any_width_and_number_come_back() {

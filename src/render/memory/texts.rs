@@ -14,6 +14,8 @@ pub struct Texts {
     pub bytes: Bytes,
     /// True if all texts are known to be copies, because no row was rendered separately.
     pub is_plain: bool,
+    /// The rows that would have other texts if they were copies, if they are known.
+    pub changed: Option<Vec<usize>>,
 }
 
 /// Texts that a thread has written, one after the other, and the end of each.
@@ -82,7 +84,12 @@ impl Texts {
                     OffsetSlots::Wide(slots) => put(slots, &part.ends, 0),
                 }
             }
-            return Ok(Self { offsets, bytes: std::mem::take(&mut part.bytes.0).into(), is_plain: false });
+            return Ok(Self {
+                offsets,
+                bytes: std::mem::take(&mut part.bytes.0).into(),
+                is_plain: false,
+                changed: None,
+            });
         }
         let mut bytes = Bytes::new(total)?;
         let (mut rest, mut base, mut work) = (&mut bytes[..], 0, Vec::with_capacity(parts.len()));
@@ -98,6 +105,6 @@ impl Texts {
                 OffsetSlots::Wide(slots) => put(slots, &part.ends, base),
             }
         });
-        Ok(Self { offsets, bytes, is_plain: false })
+        Ok(Self { offsets, bytes, is_plain: false, changed: None })
     }
 }

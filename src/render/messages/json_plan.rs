@@ -32,14 +32,17 @@ pub fn line_plan(plan: &Plan, frame: &LineFrame, keys: &[&str], row_number: usiz
     Some(of_pieces(out))
 }
 
+/// Return a plan of the same request whose texts are columns, from column `first` on.
+pub fn of_columns(plan: &Plan, first: usize) -> Plan {
+    let program = |column: usize| Arc::new(Program::copying([CopiedPiece::Op(Op::Field(column))]));
+    Plan { request: plan.request.clone(), programs: (first..first + plan.programs.len()).map(program).collect() }
+}
+
 /// Return the number of literal bytes in the texts of a request, without escapes, for a column of texts or of lists of
 /// messages. None for a request that such a column shows in another way than JSON does: for example without a key that
 /// is None.
 pub fn bytes_in_column(plan: &Plan) -> Option<usize> {
-    let literal_bytes = |program: &Program| -> usize {
-        program.pieces().map(|piece| if let CopiedPiece::Lit(bytes) = piece { bytes.len() } else { 0 }).sum()
-    };
-    let mut bytes = plan.programs.iter().map(|program| literal_bytes(program)).sum();
+    let mut bytes = plan.programs.iter().map(|program| program.literal_bytes()).sum();
     let Request::List(messages) = &plan.request else { return Some(bytes) };
     for message in messages {
         let Message::Dict(entries) = message else { continue };

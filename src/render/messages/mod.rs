@@ -28,7 +28,7 @@ mod text_json;
 mod text_parts;
 
 pub use content_views::ContentViews;
-pub use copied_json::{CopiedLines, copied_json, copied_lines, escaped_fragments, holds_empty_text};
+pub use copied_json::{CopiedJson, CopiedLines, copied_json, copied_lines, escaped_fragments, holds_empty_text};
 pub use expansion::expanded;
 pub use line_frame::{FramePiece, LineFrame};
 pub use message_arrays::MessageArrays;

@@ -14,8 +14,8 @@ use crate::render::input::Batch;
 use crate::render::media::MediaParts;
 use crate::render::memory::{TextBlock, Texts, limit};
 use crate::render::messages::{
-    ContentViews, CopiedLines, LineFrame, MessageArrays, MessageType, SliceCache, copied_json, copied_lines,
-    escaped_fragments, holds_empty_text, text_json,
+    ContentViews, CopiedJson, CopiedLines, LineFrame, MessageArrays, MessageType, SliceCache, copied_json,
+    copied_lines, escaped_fragments, holds_empty_text, text_json,
 };
 use crate::render::rows::texts;
 use crate::render::traces::{AllTraces, Spans};
@@ -43,6 +43,8 @@ pub struct RenderedRows {
     pub spans: Option<ArrayRef>,
     /// The reason why each request is null, and null for the others, if errors go into a column.
     pub errors: Option<ArrayRef>,
+    /// The rows, counted from the first sample, whose texts aren't copies of what they show, if they are known.
+    pub changed: Option<Vec<usize>>,
 }
 
 /// Options of rendering some samples: the outputs next to their prompts, and the number of chunks.
@@ -59,6 +61,15 @@ pub struct RenderRequest<'f> {
 
 /// The number of bytes for a request besides its texts: an offset, a length, and the number of its label.
 const REQUEST_BYTES: usize = 24;
+
+/// The prompts of some rows.
+struct Prompts {
+    array: ArrayRef,
+    /// True if all are known to be plain copies.
+    is_plain: bool,
+    /// The rows whose texts aren't copies of what they show, if they are known.
+    changed: Option<Vec<usize>>,
+}
 
 /// Finds the origins of the bytes of some rows' requests, if they are wanted. The flag is true if all requests are
 /// known to be plain copies.
@@ -119,10 +130,10 @@ impl BoundConfig<'_> {
             let lines = self.lines(rows, range.clone(), sink).map_err(of_sample)?;
             let text_bytes = lines.as_ref().map(|lines| lines.text_bytes);
             let prompts = match lines {
-                Some(lines) => Some((lines.lines, false)),
+                Some(lines) => Some(Prompts { array: lines.lines, is_plain: false, changed: Some(lines.changed) }),
                 None => self.prompts(rows, range.clone(), sink).map_err(of_sample)?,
             };
-            let Some((prompts, plain)) = prompts else {
+            let Some(Prompts { array: prompts, is_plain, changed }) = prompts else {
                 if sink.render_request.single_chunk || range.len() == 1 {
                     let error = Error::render(
                         Code::OffsetOverflow,
@@ -162,9 +173,12 @@ impl BoundConfig<'_> {
                 Labels::Column(column) => e.in_column(column),
                 _ => e,
             })?;
-            let spans = (sink.spans)(rows, range.clone(), plain)?;
+            let spans = (sink.spans)(rows, range.clone(), is_plain)?;
             let (samples, turns) = (part(&rows.samples), part(&rows.turns));
             let errors = None;
+            // Of conversations, the rows here are requests.
+            let changed = changed.filter(|_| rows.samples.is_none());
+            let changed = changed.map(|changed| changed.into_iter().map(|row| rows.start + row).collect());
             sink.out.push(RenderedRows {
                 start,
                 rows: count,
@@ -175,6 +189,7 @@ impl BoundConfig<'_> {
                 text_bytes,
                 spans,
                 errors,
+                changed,
             });
         }
         Ok(())
@@ -218,16 +233,15 @@ impl BoundConfig<'_> {
         copied_lines(rows.values, plan, range, frame, rows.start, &keys)
     }
 
-    /// Return the prompts of some rows, and true if all are known to be plain copies; None if they exceed the size of
-    /// an array of the string layout.
-    fn prompts(&self, rows: &Rows, range: Range<usize>, sink: &RenderedRowsSink) -> Result<Option<(ArrayRef, bool)>> {
+    /// Return the prompts of some rows; None if they exceed the size of an array of the string layout.
+    fn prompts(&self, rows: &Rows, range: Range<usize>, sink: &RenderedRowsSink) -> Result<Option<Prompts>> {
         let layout = self.compiled.config.layout;
         let Rows { values, plans, media, .. } = *rows;
         if let (Some(of), Some(media_parts)) = (sink.message_type, media)
             && let Some(Request::Parts(all)) = plans.all.first().map(|plan| &plan.request)
         {
             let prompts = media_parts.requests(range, all, values, &of.struct_fields())?;
-            return Ok(prompts.map(|prompts| (prompts, false)));
+            return Ok(prompts.map(|array| Prompts { array, is_plain: false, changed: None }));
         }
         let json = self.compiled.config.output.json;
         let are_texts =
@@ -240,10 +254,10 @@ impl BoundConfig<'_> {
             let row_fragments = (rows.row_fragments, rows.fragments);
             // A text without bytes may be a list, which only assembling requests one by one decides.
             let is_all =
-                |prompts: &ArrayRef| !are_texts || !self.compiled.empty_is_a_list() || !holds_empty_text(prompts);
+                |json: &CopiedJson| !are_texts || !self.compiled.empty_is_a_list() || !holds_empty_text(&json.requests);
             let copied = copied_json(values, plans, range.clone(), row_fragments, examples, layout)?.filter(is_all);
-            if let Some(prompts) = copied {
-                return Ok(Some((prompts, false)));
+            if let Some(CopiedJson { requests: array, changed }) = copied {
+                return Ok(Some(Prompts { array, is_plain: false, changed: Some(changed) }));
             }
         }
         let borrows = |of: &&MessageType| !json && MessageArrays::can_borrow(&self.compiled.config, plans, of);
@@ -263,9 +277,9 @@ impl BoundConfig<'_> {
                 rendered(plans)?
             }
         };
-        let Some(texts) = texts else { return Ok(None) };
-        let plain = texts.is_plain;
-        let with_plain = |prompts: Option<ArrayRef>| prompts.map(|prompts| (prompts, plain));
+        let Some(mut texts) = texts else { return Ok(None) };
+        let (is_plain, changed) = (texts.is_plain, texts.changed.take());
+        let with_plain = |array: Option<ArrayRef>| array.map(|array| Prompts { array, is_plain, changed });
         if let Some(of) = sink.message_type {
             let schema = rows.batch.schema_ref();
             let lookup = |name: &str| {

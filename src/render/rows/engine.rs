@@ -233,60 +233,62 @@ pub fn texts(
         slices.push((chunk, output));
         rest = after;
     }
-    threads::map(slices, |(chunk, output)| {
-        let (mut position, mut number) = (0, 0);
-        if chunk.substituted.is_empty() && !label_groups.is_empty() {
+    let write_copies = |output: &mut [u8], mut position: usize, rows: Range<usize>| -> usize {
+        if !label_groups.is_empty() {
             let mut marks = SharedRanges::default();
-            for request in chunk.requests.clone().step_by(labels) {
-                let row = request / labels;
-                position = label_groups[plans.of(request) / labels].write(
-                    output,
-                    position,
-                    row,
-                    row_fragments.of(row),
-                    &mut marks,
-                );
+            for row in rows {
+                let group = &label_groups[plans.of(row * labels) / labels];
+                position = group.write(output, position, row, row_fragments.of(row), &mut marks);
             }
-            return;
+            return position;
         }
-        if chunk.substituted.is_empty() {
-            if let [programs] = &bound[..]
-                && let [bound_program] = &programs[..]
-                && labels == 1
-            {
-                bound_program.write_rows(output, 0, chunk.requests.clone(), row_fragments);
-                return;
-            }
-            for request in chunk.requests.clone() {
-                let row = request / labels;
-                let row_fragments = row_fragments.of(row);
-                for bound_program in &bound[plans.of(request)] {
-                    position = bound_program.write(output, position, row, row_fragments);
-                }
-            }
-            return;
+        if let [programs] = &bound[..]
+            && let [bound_program] = &programs[..]
+            && labels == 1
+        {
+            return bound_program.write_rows(output, position, rows, row_fragments);
         }
-        // A chunk of substituted texts only is written with a single copy.
-        if chunk.substituted.len() == chunk.lengths.len() {
-            output.copy_from_slice(&chunk.texts.0);
-            return;
-        }
-        let mut substituted = chunk.substituted.iter().peekable();
-        let mut from = 0;
-        for request in chunk.requests.clone() {
+        for request in rows.start * labels..rows.end * labels {
             let row = request / labels;
             let row_fragments = row_fragments.of(row);
             for bound_program in &bound[plans.of(request)] {
+                position = bound_program.write(output, position, row, row_fragments);
+            }
+        }
+        position
+    };
+    threads::map(slices, |(chunk, output)| {
+        // A chunk of substituted texts only is written with a single copy.
+        if !chunk.lengths.is_empty() && chunk.substituted.len() == chunk.lengths.len() {
+            output.copy_from_slice(&chunk.texts.0);
+            return;
+        }
+        let rows = chunk.requests.start / labels.max(1)..chunk.requests.end / labels.max(1);
+        let (mut position, mut copies, mut number, mut from) = (0, rows.start, 0, 0);
+        let mut substituted = chunk.substituted.iter().peekable();
+        for row in rows.clone() {
+            let Some(next) = substituted.peek() else { break };
+            let requests = row * labels..(row + 1) * labels;
+            let after = number + requests.clone().map(|request| bound[plans.of(request)].len()).sum::<usize>();
+            if **next >= after {
+                number = after;
+                continue;
+            }
+            // The rows before it are copies.
+            position = write_copies(output, position, copies..row);
+            copies = row + 1;
+            for bound_program in requests.flat_map(|request| &bound[plans.of(request)]) {
                 if substituted.next_if_eq(&&number).is_some() {
                     let length = chunk.lengths[number];
                     position = put(output, position, &chunk.texts.0, from, from + length);
                     from += length;
                 } else {
-                    position = bound_program.write(output, position, row, row_fragments);
+                    position = bound_program.write(output, position, row, row_fragments.of(row));
                 }
                 number += 1;
             }
         }
+        write_copies(output, position, copies..rows.end);
     });
-    Ok(Some(Texts { offsets, bytes, is_plain: never_needs_substitution }))
+    Ok(Some(Texts { offsets, bytes, is_plain: never_needs_substitution, changed: None }))
 }

@@ -11,11 +11,13 @@ mod label_group;
 mod lengths;
 mod plain;
 mod plain_rows;
+mod rows_apart;
 mod sizes;
 mod unread;
 
 pub use bound_program::BoundProgram;
 pub use engine::{any_may_need_substitution, any_needs_substitution, rows_that_need_substitution, texts};
 pub use fragments::{fragments_of_forms, fragments_of_programs, fragments_of_rows};
-pub use plain::texts_of_parts;
+pub use plain::{Part, texts_of_parts};
+pub use rows_apart::FilledRows;
 pub use unread::Unread;

@@ -1,14 +1,15 @@
 //! Plain rows bound to the texts that they show: computes the lengths of their texts, and writes them.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::label_group::{LabelGroup, SharedRanges, label_groups};
 use super::lengths::Lengths;
+use super::rows_apart::{FilledRows, RowsApart};
 use super::unread::Unread;
 use crate::error::Result;
 use crate::plan::{Op, Plans, Program};
-use crate::render::copying::{TextSources, Writer};
+use crate::render::copying::{TextSources, Writer, put};
 use crate::render::fragments::{FragmentStore, FragmentStores, LengthTables, RowFragments, Runs};
 use crate::render::input::PythonCallbacks;
 use crate::render::memory::{OffsetSlot, OffsetSlots, TextOffsets};
@@ -23,7 +24,8 @@ const MAX_BLOCK_ROWS: usize = 64;
 
 /// The data that all plain rows of a batch share.
 pub struct PlainPrograms<'a> {
-    plans: &'a Plans,
+    /// The plans, one for each label.
+    pub plans: &'a Plans,
     /// The programs of all plans.
     pub programs: Vec<&'a Program>,
     /// The programs joined into one, if there are several.
@@ -57,6 +59,7 @@ impl<'a> PlainPrograms<'a> {
 pub struct PlainRows<'a> {
     common: &'a PlainPrograms<'a>,
     unread: &'a Unread<'a>,
+    rows: Range<usize>,
     /// The lengths of the texts, by program.
     lengths: Vec<Lengths<'a>>,
     writer: PlainWriter<'a>,
@@ -114,12 +117,43 @@ impl<'a> PlainRows<'a> {
         let is_clean = |p: &&Program| unread.tokens().find(&p.literals, 0).is_none();
         let by_output = total < read + read / 2 && common.programs.iter().all(is_clean);
         let block = (CACHED_BYTES * rows.len() / total.max(1)).clamp(1, MAX_BLOCK_ROWS);
-        Ok(Some(Self { common, unread, lengths, writer, chunks, totals, total, by_output, block }))
+        Ok(Some(Self { common, unread, rows, lengths, writer, chunks, totals, total, by_output, block }))
     }
 
-    /// Return the number of rows.
-    pub fn rows(&self) -> usize {
-        self.chunks.iter().map(Range::len).sum()
+    /// Return the rows.
+    pub fn rows(&self) -> Range<usize> {
+        self.rows.clone()
+    }
+
+    /// Return the number of texts of a row.
+    pub fn texts_of_row(&self) -> usize {
+        self.lengths.len()
+    }
+
+    /// Fill in those of some rows whose values form placeholders; None if filling them in is more than that, or if some
+    /// row isn't text.
+    ///
+    /// # Errors
+    ///
+    /// The error with which the host stops the work.
+    pub fn apart(&self, rows: &Range<usize>) -> Result<Option<RowsApart>> {
+        let filled = FilledRows::new(self.unread, &self.common.plans.all, rows)?;
+        Ok(filled.and_then(|filled| self.among(filled)))
+    }
+
+    /// Put filled rows among these rows; None if they differ in what is the same in all rows.
+    pub fn among(&self, filled: FilledRows) -> Option<RowsApart> {
+        RowsApart::new(filled, &self.lengths)
+    }
+
+    /// Return the number of bytes of the texts of some rows, with those of the rows apart among them.
+    pub fn total_with(&self, rows: &Range<usize>, apart: &RowsApart) -> usize {
+        let copied = if *rows == self.rows {
+            self.total
+        } else {
+            self.lengths.iter().map(|program_lengths| program_lengths.total(rows.clone())).sum()
+        };
+        copied.wrapping_add_signed(apart.difference(rows))
     }
 
     /// Return the offsets of the texts: by row, then by program.
@@ -127,29 +161,30 @@ impl<'a> PlainRows<'a> {
     /// # Errors
     ///
     /// `RenderError` if the memory can't be allocated.
-    pub fn offsets(&self) -> Result<TextOffsets> {
+    pub fn offsets(&self, apart: &RowsApart) -> Result<TextOffsets> {
         let (lengths, each) = (&self.lengths[..], self.lengths.len());
         let count = self.chunks.iter().map(|chunk| chunk.len() * each).sum();
-        let mut offsets = TextOffsets::new(count, self.total)?;
+        let mut offsets = TextOffsets::new(count, self.total_with(&self.rows, apart))?;
         let (mut position, mut work) = (0, Vec::with_capacity(self.chunks.len()));
         let slots = offsets.split_mut(self.chunks.iter().map(|chunk| chunk.len() * each));
         for ((slots, chunk), total) in slots.into_iter().zip(&self.chunks).zip(&self.totals) {
             work.push((slots, chunk.clone(), position));
-            position += total;
+            position = (position + total).wrapping_add_signed(apart.difference(chunk));
         }
         threads::map(work, |(slots, chunk, position)| match slots {
-            OffsetSlots::Narrow(slots) => put_offsets(slots, lengths, chunk, position),
-            OffsetSlots::Wide(slots) => put_offsets(slots, lengths, chunk, position),
+            OffsetSlots::Narrow(slots) => put_offsets(slots, lengths, chunk, position, apart),
+            OffsetSlots::Wide(slots) => put_offsets(slots, lengths, chunk, position, apart),
         });
         Ok(offsets)
     }
 
-    /// Write all texts to `out`, which has as many bytes; false if they turn out not to be plain.
+    /// Write all texts to `out`, which has as many bytes, until some turn out not to be plain. Return the end of the rows
+    /// that are written.
     ///
     /// # Errors
     ///
     /// The error with which the host stops the work.
-    pub fn write(&self, out: &mut [u8], host: &dyn PythonCallbacks) -> Result<bool> {
+    pub fn write(&self, out: &mut [u8], host: &dyn PythonCallbacks) -> Result<usize> {
         let mut rest = out;
         let mut slices = Vec::with_capacity(self.chunks.len());
         for (chunk, total) in self.chunks.iter().zip(&self.totals) {
@@ -157,23 +192,39 @@ impl<'a> PlainRows<'a> {
             slices.push((chunk.clone(), output));
             rest = after;
         }
-        let stop = AtomicBool::new(false);
-        let is_plain = threads::try_map(slices, |(rows, output)| -> Result<bool> {
+        // Rows before the first that isn't plain are written in any case.
+        let end = AtomicUsize::new(self.rows.end);
+        threads::try_map(slices, |(rows, output)| -> Result<()> {
             host.check()?;
             let (mut position, mut marks) = (0, SharedRanges::default());
             for block in threads::chunks(rows, self.block) {
+                if end.load(Ordering::Relaxed) < block.start {
+                    break;
+                }
                 let first = position;
                 position = self.write_block(output, position, block.clone(), &mut marks);
                 let is_plain = self.by_output && self.unread.gave_plain(&output[first..position], self.common.apart)
-                    || self.unread.are_plain(block);
-                if !is_plain || stop.load(Ordering::Relaxed) {
-                    stop.store(true, Ordering::Relaxed);
-                    return Ok(false);
+                    || self.unread.are_plain(block.clone());
+                if !is_plain {
+                    end.fetch_min(block.start, Ordering::Relaxed);
+                    break;
                 }
             }
-            Ok(true)
+            Ok(())
         })?;
-        Ok(is_plain.into_iter().all(|is_plain| is_plain))
+        Ok(end.into_inner())
+    }
+
+    /// Write the texts of some rows to `out`, which has as many bytes: those of the rows apart, and of the others, which
+    /// are known to be plain.
+    pub fn write_with(&self, rows: &Range<usize>, apart: &RowsApart, out: &mut [u8]) {
+        let (mut position, mut start, mut marks) = (0, rows.start, SharedRanges::default());
+        for (row, text) in apart.texts() {
+            position = self.write_block(out, position, start..row, &mut marks);
+            position = put(out, position, apart.bytes(), text.start, text.end);
+            start = row + 1;
+        }
+        self.write_block(out, position, start..rows.end, &mut marks);
     }
 
     #[inline]
@@ -195,24 +246,38 @@ fn fields_are_apart(programs: &[&Program]) -> bool {
         && (all(&|ops| ops.first().is_none_or(is_literal)) || all(&|ops| ops.last().is_none_or(is_literal)))
 }
 
-/// Write the end of each text of some rows; the first text starts at `position`.
-fn put_offsets(slots: &mut [impl OffsetSlot], lengths: &[Lengths], rows: Range<usize>, mut position: usize) {
+/// Write the end of each text of some rows; the first text starts at `position`. The rows apart have lengths of their
+/// own.
+fn put_offsets(
+    slots: &mut [impl OffsetSlot],
+    lengths: &[Lengths],
+    rows: Range<usize>,
+    mut position: usize,
+    apart: &RowsApart,
+) {
     let column = |program_lengths: &Lengths| {
         let mut column = vec![0; rows.len()];
         program_lengths.add(rows.clone(), &mut column);
         column
     };
     if let [program_lengths] = lengths {
-        for (slot, length) in slots.iter_mut().zip(column(program_lengths)) {
+        let mut of_rows = column(program_lengths);
+        apart.put_lengths(&rows, 0, &mut of_rows);
+        for (slot, length) in slots.iter_mut().zip(of_rows) {
             position += length;
             slot.set(position);
         }
         return;
     }
     // Most messages have the same length in all rows; only the others are looked up by row.
-    let varying: Vec<Option<Vec<usize>>> = lengths
-        .iter()
-        .map(|program_lengths| program_lengths.constant().is_none().then(|| column(program_lengths)))
+    let varying: Vec<Option<Vec<usize>>> = (lengths.iter().enumerate())
+        .map(|(number, program_lengths)| {
+            program_lengths.constant().is_none().then(|| {
+                let mut of_rows = column(program_lengths);
+                apart.put_lengths(&rows, number, &mut of_rows);
+                of_rows
+            })
+        })
         .collect();
     let constant: Vec<usize> = lengths.iter().map(|program_lengths| program_lengths.constant().unwrap_or(0)).collect();
     for (row, row_slots) in slots.chunks_mut(lengths.len()).enumerate() {

@@ -9,11 +9,23 @@ use crate::python_text::TextColumn;
 use crate::render::input::Batch;
 use crate::threads;
 
-/// A column that is searched for placeholders only when it is copied.
-struct UnreadColumn {
+/// The number of bytes that stay in cache between two passes.
+const CACHED_BYTES: usize = 16 << 10;
+
+/// A column that isn't known to be copied unchanged in all rows.
+struct UnreadColumn<'a> {
     texts: TextColumn,
-    /// True if the column is searched for placeholders at all.
-    scanned: bool,
+    search: Search<'a>,
+}
+
+/// The search of a column for placeholders.
+enum Search<'a> {
+    /// Its bytes are only checked.
+    No,
+    /// Its bytes are checked and searched when they are copied.
+    Bytes,
+    /// It was checked and searched: true for each value that could form a placeholder.
+    Done(&'a [bool]),
 }
 
 /// Some value of a column isn't copied unchanged.
@@ -21,13 +33,14 @@ struct NotPlain;
 
 /// The columns of a batch that are checked or searched while they are copied.
 pub struct Unread<'a> {
-    batch: &'a Batch<'a>,
-    columns: HashMap<usize, UnreadColumn>,
+    /// The batch.
+    pub batch: &'a Batch<'a>,
+    columns: HashMap<usize, UnreadColumn<'a>>,
 }
 
 impl<'a> Unread<'a> {
-    /// Collect the columns that programs write and that haven't been searched yet; None if some column isn't plain.
-    /// Values that aren't text are printed here.
+    /// Collect the columns that programs write and that haven't been searched yet, or that hold placeholders; None if
+    /// some column isn't plain. Values that aren't text are printed here.
     pub fn new(batch: &'a Batch<'a>, programs: &[&Program]) -> Option<Self> {
         // The columns are handled in parallel, because this reads all offsets, and prints values that aren't text.
         let results = threads::map(shown_by(programs), |column| {
@@ -39,10 +52,11 @@ impl<'a> Unread<'a> {
         Some(Self { batch, columns })
     }
 
-    /// Return a column if some of its bytes are still to be searched.
-    fn column(batch: &Batch, column: usize, scanned: bool) -> Result<Option<UnreadColumn>, NotPlain> {
+    /// Return a column if some of its bytes are still to be searched, or if some of its values hold placeholders.
+    fn column(batch: &'a Batch<'a>, column: usize, scanned: bool) -> Result<Option<UnreadColumn<'a>>, NotPlain> {
+        let search = if scanned { Search::Bytes } else { Search::No };
         if let Some(texts) = batch.unread(column) {
-            return Ok(Some(UnreadColumn { texts: texts.clone(), scanned }));
+            return Ok(Some(UnreadColumn { texts: texts.clone(), search }));
         }
         // Values of rows are printed in parts, one part for each thread; splitting a part among threads would require
         // joining it again.
@@ -55,9 +69,10 @@ impl<'a> Unread<'a> {
         }
         // Printed texts are contiguous; other texts are checked at once.
         if !batch.was_looked_through(column) && !texts.has_nulls() && texts.contiguous().is_some() {
-            return Ok(Some(UnreadColumn { texts: texts.clone(), scanned }));
+            return Ok(Some(UnreadColumn { texts: texts.clone(), search }));
         }
-        if matches!(batch.may_hold_placeholder(column), Ok(None)) { Ok(None) } else { Err(NotPlain) }
+        let flags = batch.may_hold_placeholder(column).map_err(|_| NotPlain)?;
+        Ok(flags.map(|flags| UnreadColumn { texts: texts.clone(), search: Search::Done(flags) }))
     }
 
     /// Return the texts of a column.
@@ -84,16 +99,71 @@ impl<'a> Unread<'a> {
     /// no two fields meet.
     pub fn gave_plain(&self, written: &[u8], apart: bool) -> bool {
         let text = written.is_ascii() || apart && simdutf8::basic::from_utf8(written).is_ok();
-        text && (!self.columns.values().any(|column| column.scanned) || self.tokens().none_whole_in(written))
+        let is_searched = |column: &UnreadColumn| !matches!(column.search, Search::No);
+        text && (!self.columns.values().any(is_searched) || self.tokens().none_whole_in(written))
     }
 
     /// Return true if rows hold text, and nothing that a placeholder could form from.
     pub fn are_plain(&self, rows: Range<usize>) -> bool {
-        self.columns.values().all(|column| {
-            let Some(bytes) = column.texts.checked(rows.clone()) else { return false };
-            let ends = |byte: usize| column.texts.end_around(rows.clone(), byte);
-            !column.scanned || self.tokens().none_in_rows(bytes, ends)
+        self.columns.values().all(|column| match column.search {
+            Search::Done(flags) => !flags[rows.clone()].contains(&true),
+            Search::No => column.texts.checked(rows.clone()).is_some(),
+            Search::Bytes => column.texts.checked(rows.clone()).is_some_and(|bytes| {
+                let mut row = 0;
+                self.tokens().none_in_rows(bytes, |byte| {
+                    let (around, end) = column.texts.text_around(rows.clone(), row, byte);
+                    row = around;
+                    end
+                })
+            }),
         })
+    }
+
+    /// Return those of some rows that hold something that a placeholder could form from, in order; None if some row
+    /// holds something else than text, or if placeholders are everywhere.
+    pub fn forming(&self, rows: &Range<usize>) -> Option<Vec<usize>> {
+        let mut forming = Vec::new();
+        for column in self.columns.values() {
+            match column.search {
+                Search::Done(flags) => forming.extend(rows.clone().filter(|row| flags[*row])),
+                Search::Bytes if self.tokens().has_empty() => return None,
+                Search::No | Search::Bytes => {
+                    // Bytes are in cache when they are searched after they were checked.
+                    let bytes = column.texts.total_length(rows.clone());
+                    let block = (CACHED_BYTES * rows.len() / bytes.max(1)).max(1);
+                    for block in threads::chunks(rows.clone(), block) {
+                        self.add_forming(column, block, &mut forming)?;
+                    }
+                }
+            }
+        }
+        forming.sort_unstable();
+        forming.dedup();
+        Some(forming)
+    }
+
+    /// Add those of some rows to `forming` that hold something that a placeholder could form from, in a column that is
+    /// still to be checked.
+    fn add_forming(&self, column: &UnreadColumn, rows: Range<usize>, forming: &mut Vec<usize>) -> Option<()> {
+        let texts = &column.texts;
+        let bytes = texts.checked(rows.clone())?;
+        // The text with the last beginning of a placeholder.
+        let (mut row, mut end) = (0, 0);
+        let mut next = |from: usize| {
+            let position = self.tokens().first_in_rows(bytes, from, |byte| {
+                (row, end) = texts.text_around(rows.clone(), row, byte);
+                end
+            });
+            position.map(|_| (row, end))
+        };
+        let mut from = 0;
+        while matches!(column.search, Search::Bytes)
+            && let Some((row, end)) = next(from)
+        {
+            forming.push(rows.start + row);
+            from = end;
+        }
+        Some(())
     }
 }
 

@@ -5,7 +5,7 @@ use super::recursive_fill::RecursiveFill;
 use super::replace::on_character_boundaries;
 use super::room::Room;
 use crate::error::Result;
-use crate::plan::{Program, Seg, Unit};
+use crate::plan::{Fill, Program, Seg, Unit};
 use crate::render::fragments::FragmentStores;
 use crate::render::input::Batch;
 use crate::role::Join;
@@ -46,7 +46,15 @@ impl<'a> Filler<'a> {
     ) -> Result<()> {
         let batch = self.batch;
         let begin = out.len();
-        for unit in &program.units {
+        for fill in &program.fills {
+            let unit = match fill {
+                Fill::Unit(number) => &program.units[*number],
+                Fill::Literal(bytes) => {
+                    room.make(out, begin, bytes.len())?;
+                    out.extend_from_slice(bytes);
+                    continue;
+                }
+            };
             let start = out.len();
             if unit.join == Join::Line {
                 out.push(b'\n');

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.json
 import pyarrow.parquet as pq
 import pytest
+from generators.batches import plain
 from promptpress import export
 from promptpress_workbench.cli.process import main
 
@@ -36,15 +37,6 @@ PARTS = pa.table({"prompt": [[{"role": "user", "content": [{"type": "text", "tex
 
 def lines(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_bytes().splitlines()]
-
-
-def plain(value: Any) -> Any:
-    """Return what pydantic has validated as plain values, because it reads lists lazily."""
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in value.items()}
-    return (
-        value if isinstance(value, str) or not isinstance(value, Iterator | list) else [plain(item) for item in value]
-    )
 
 
 @pytest.mark.parametrize("table", [TABLE, PARTS], ids=["few-shot", "parts"])
@@ -79,6 +71,7 @@ def test_the_limits_and_the_url_are_those_that_openai_documents() -> None:
     assert "up to 50,000 requests, and can be up to 200 MB in size" in document
     assert '"/v1/chat/completions"' in source
     assert '"/v1/completions"' in source
+    assert '"/v1/responses"' in source
 
 
 def test_answers_in_types_of_openai_are_joined() -> None:

@@ -6,18 +6,14 @@ the mask `"generation"` of each of them, and the masks that promptpress makes of
 
 from __future__ import annotations
 
-import importlib.util
 import random
-import re
-from pathlib import Path
 from typing import Any
 
 import promptpress as pp
 import pytest
 
-transformers = pytest.importorskip("transformers")
-tokenizers = pytest.importorskip("tokenizers")
-from parts.small_tokenizers import small_tokenizer  # noqa: E402 - needs tokenizers
+pytest.importorskip("transformers")
+from parts.training_templates import VARIABLES, folder, tokenizer_of
 
 TRAINING = "_training.jinja"
 SAME = {
@@ -29,16 +25,7 @@ SAME = {
 }
 """The masks that train what TRL trains. The templates of other models train headers, too, or what comes after."""
 
-VARIABLES = {"bos_token": "<s>", "eos_token": "</s>"}
 WORDS = ("1+1?", "It is 2.", "naïve", "\n", " ", "So:\n\n", "日本", "🙂", "e\u0301", "x")
-CONTROL = re.compile(r"<[|\uff5ca-zA-Z/_]+[^<>\s'\"{}]*>|\[/?INST\]")
-
-
-def folder() -> Path:
-    spec = importlib.util.find_spec("trl")
-    if spec is None or not spec.submodule_search_locations:
-        pytest.skip("trl isn't installed", allow_module_level=True)
-    return Path(spec.submodule_search_locations[0], "chat_templates")
 
 
 def names() -> list[str]:
@@ -58,14 +45,6 @@ def talks(seed: str) -> list[list[dict[str, str]]]:
         turns = [{"role": role, "content": text()} for _ in range(rng.randint(1, 3)) for role in ("user", "assistant")]
         out.append([*([{"role": "system", "content": text()}] if rng.random() < 0.3 else []), *turns])
     return out
-
-
-def tokenizer_of(*sources: str) -> Any:
-    """A tokenizer that knows the control tokens of some templates."""
-    tokenizer = tokenizers.Tokenizer.from_str(small_tokenizer("qwen").to_str())
-    marks = sorted({mark for source in sources for mark in CONTROL.findall(source)})
-    tokenizer.add_special_tokens([tokenizers.AddedToken(mark, normalized=False) for mark in marks])
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **VARIABLES)
 
 
 def traced(tokenizer: Any, template: str, talk: Any) -> tuple[list[int], list[bool]] | None:

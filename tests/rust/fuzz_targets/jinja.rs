@@ -14,7 +14,7 @@ use serde_json::json;
 use super::cursor::Cursor;
 use super::tables::{sound, table};
 
-const OPERATIONS: [&str; 66] = [
+const OPERATIONS: [&str; 72] = [
     "text",
     "repr",
     "concat",
@@ -81,6 +81,12 @@ const OPERATIONS: [&str; 66] = [
     "chars",
     "keys",
     "items_list",
+    "escape_json",
+    "format",
+    "justify",
+    "indent",
+    "wordwrap",
+    "shortened",
 ];
 const NUMBERS: [i64; 12] = [0, 1, 2, -1, -2, 3, 63, 64, 1 << 20, i64::MAX, i64::MIN, 1 << 62];
 const FLOATS: [f64; 8] = [0.0, -0.0, 1.5, -0.1, 1e16, f64::INFINITY, f64::NAN, 5e-324];

@@ -12,7 +12,7 @@ from jinja2.runtime import Macro
 from jinja2.sandbox import modifies_known_mutable
 from jinja2.utils import Namespace
 
-from promptpress._jinja.compiler import filters
+from promptpress._jinja.compiler import filters, formats
 from promptpress._jinja.compiler.expressions import Expressions, contains
 from promptpress._jinja.compiler.machine import Machine
 from promptpress._jinja.compiler.operands import SCALARS, TEXTS
@@ -269,6 +269,8 @@ _METHODS: dict[str, Callable[..., Any]] = {
     **{name: _operation(name) for name in _OPERANDS},
     **{name: _affix(name) for name in ("startswith", "endswith")},
     "join": _joined,
+    "format": formats.str_format,
+    **{side: filters.justified(side) for side in ("center", "ljust", "rjust")},
     "get": _get,
     **{name: _fields(name) for name in ("items", "keys", "values")},
 }

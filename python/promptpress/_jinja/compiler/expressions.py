@@ -17,6 +17,7 @@ from jinja2.compiler import Frame
 from jinja2.runtime import Undefined
 from markupsafe import Markup
 
+from promptpress._jinja.compiler import formats
 from promptpress._jinja.compiler.machine import Machine, Scope
 from promptpress._jinja.compiler.operands import TEXTS, holds_opaque
 from promptpress._jinja.compiler.values import (
@@ -312,13 +313,15 @@ class Expressions:
 
     def _binary(self, operator: str, left: Any, right: Any) -> Any:
         machine = self.machine
+        if operator == "%" and type(left) in TEXTS and holds_opaque(right):
+            return formats.printf(machine, left, right)
         if not is_opaque(left) and not is_opaque(right):
             return machine.real(self.machine.environment.call_binop, self.machine.context, operator, left, right)
         if MarkedSafe in (type(left), type(right)):
             raise machine.unsupported("a safe text of the row is joined with `+`")
         if operator not in _OPERATIONS:
             raise machine.unsupported(f"`{operator}` on a value of the row")
-        if operator == "%" and (type(left) in TEXTS or (type(left) is Sym and not left.kind.never("str"))):
+        if operator == "%" and type(left) is Sym and not left.kind.never("str"):
             raise machine.unsupported("`%` on a text with a value of the row")
         if operator == "+" and is_text(left) and is_text(right):
             return machine.concat([left, right])

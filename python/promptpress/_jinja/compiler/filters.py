@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from promptpress._jinja.compiler.expressions import compare
+from promptpress._jinja.compiler.formats import printf
 from promptpress._jinja.compiler.machine import Machine
 from promptpress._jinja.compiler.operands import holds_opaque, json_text
 from promptpress._jinja.compiler.values import BailError, Choice, Closed, MarkedSafe, Sym, is_opaque
@@ -15,6 +16,7 @@ from promptpress._jinja.sandbox.environments import plain_json
 _OF_TEXTS = frozenset(["trim", "string", "upper", "lower", "capitalize", "replace"])
 """Filters that convert any value to a text."""
 
+_MAX_INDENT = 1000
 _MAX_JSON_INDENT = 64
 """Each line has the indent, so wider ones are left to Jinja2, which counts their characters."""
 
@@ -149,7 +151,74 @@ def _reverse(machine: Machine, value: Any) -> Any:
     return machine.real(reversed, machine.expanded(value))
 
 
-def _tojson(  # noqa: PLR0917 - as Jinja's own
+def _truncate(  # noqa: PLR0917 - as Jinja's own
+    machine: Machine, s: Any, length: Any = 255, killwords: Any = False, end: Any = "...", leeway: Any = None
+) -> Any:
+    leeway = machine.environment.policies["truncate.leeway"] if leeway is None else leeway
+    if [type(length), type(end), type(leeway)] != [int, str, int] or length < len(end) or leeway < 0:
+        raise machine.unsupported("`truncate` with these arguments")
+
+    def shortened() -> Any:
+        count = length - len(end)
+        killed = machine.operate("slice", s, None, count, None) if _flag(machine, killwords) else None
+        return machine.concat([machine.operate("shortened", s, count) if killed is None else killed, end])
+
+    is_short = machine.operate("le", machine.operate("length", s), length + leeway)
+    return machine.branch(machine.condition(is_short), lambda: s, shortened)
+
+
+def _indent(machine: Machine, s: Any, width: Any = 4, first: Any = False, blank: Any = False) -> Any:
+    if type(width) not in (int, bool, str) or (type(width) is not str and width > _MAX_INDENT):
+        raise machine.unsupported("`indent` with this width")
+    indention = width if type(width) is str else " " * width
+    text = machine.operate("indent", s, indention, _flag(machine, blank))
+    return machine.concat([indention, text]) if _flag(machine, first) else text
+
+
+def _wordwrap(  # noqa: PLR0917 - as Jinja's own
+    machine: Machine,
+    s: Any,
+    width: Any = 79,
+    break_long_words: Any = True,
+    wrapstring: Any = None,
+    break_on_hyphens: Any = True,
+) -> Any:
+    flags = _flag(machine, break_long_words), _flag(machine, break_on_hyphens)
+    between = machine.environment.newline_sequence if wrapstring is None else wrapstring
+    return machine.operate("wordwrap", s, width, *flags, between)
+
+
+def justified(side: str) -> Callable[..., Any]:
+    """Make the method of a text that fills it with characters up to a width."""
+
+    def method(machine: Machine, receiver: Any, width: Any, fill: Any = " ", /) -> Any:
+        return machine.operate("justify", receiver, width, fill, side)
+
+    return method
+
+
+def _center(machine: Machine, value: Any, width: Any = 80) -> Any:
+    return machine.operate("justify", machine.text(value), width, " ", "center")
+
+
+def _format(machine: Machine, value: Any, *arguments: Any, **named: Any) -> Any:
+    if arguments and named:
+        raise machine.unsupported("`format` with arguments and named ones")
+    return printf(machine, value, named or tuple(arguments))
+
+
+def _tojson(machine: Machine, *given: Any, **named: Any) -> Any:
+    if inspect.unwrap(machine.environment.filters["tojson"]) is plain_json:
+        return _plain_json(machine, *given, **named)
+    return MarkedSafe(machine.operate("escape_json", _sorted_json(machine, *given, **named)))
+
+
+def _sorted_json(machine: Machine, value: Any, indent: Any = None) -> Any:
+    indent = _json_indent(machine, indent)
+    return json_text(machine, value, ensure_ascii=True, indent=indent, separators=None, sort_keys=True)
+
+
+def _plain_json(  # noqa: PLR0917 - as Jinja's own
     machine: Machine,
     x: Any,
     ensure_ascii: Any = False,
@@ -157,8 +226,6 @@ def _tojson(  # noqa: PLR0917 - as Jinja's own
     separators: Any = None,
     sort_keys: Any = False,
 ) -> Any:
-    if inspect.unwrap(machine.environment.filters["tojson"]) is not plain_json:
-        raise machine.unsupported("`tojson` with escapes for HTML on a value of the row")
     return json_text(
         machine,
         x,
@@ -211,6 +278,11 @@ _LOOKING_INSIDE: dict[str, Callable[[Any], bool]] = {
 
 _FILTERS: dict[str, Callable[..., Any]] = {
     "tojson": _tojson,
+    "truncate": _truncate,
+    "indent": _indent,
+    "wordwrap": _wordwrap,
+    "center": _center,
+    "format": _format,
     "trim": lambda machine, value, chars=None: machine.operate("strip", machine.text(value), chars),
     **{name: _text_of(name) for name in ("upper", "lower", "capitalize")},
     "title": _text_of("title_filter"),

@@ -168,9 +168,7 @@ def json_text(
 
     def write(item: Any, level: int) -> Any:
         if type(item) is Sym:
-            if indent is not None and not item.kind.only("str", "none", "bool", "int", "float"):
-                raise machine.unsupported("indented JSON of a value of the row that may be a list or a dict")
-            return machine.operate("tojson", item, None, sort_keys, ensure_ascii, listed)
+            return machine.operate("tojson", item, indent, sort_keys, ensure_ascii, listed, level)
         if type(item) is Closed and not sort_keys:
             if indent is None and separators is None and not ensure_ascii:
                 return item.json

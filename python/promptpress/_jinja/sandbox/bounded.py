@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from copy import copy
 from functools import partial
+from types import BuiltinMethodType
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import nodes
@@ -12,10 +14,12 @@ from jinja2.compiler import CodeGenerator, optimizeconst
 from jinja2.idtracking import VAR_LOAD_RESOLVE
 from jinja2.lexer import TokenStream
 from jinja2.optimizer import Optimizer
+from jinja2.runtime import LoopContext
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from promptpress._jinja.sandbox.bounds import (
     MAX_INT_BITS,
+    SHORT,
     charge,
     charge_text,
     guard_call,
@@ -42,8 +46,10 @@ _SIGNED = frozenset({int, float, complex})
 _TEXTS = (str, str)
 _LARGEST_INDEX = 63
 """Bits of the largest count that Python doesn't refuse itself."""
-_SHORT = 1024
-"""Characters that aren't worth counting, because the turn of a loop in which they are made is counted."""
+_SAFE_BY_TYPE: dict[type, frozenset[str]] = {
+    kind: frozenset(dir(kind)) - {"format", "format_map"} for kind in (str, list, dict, LoopContext)
+}
+"""Attributes of which the sandbox needs to know the owner's type alone."""
 
 _COUNTED_BLOCKS = (nodes.For, nodes.Macro, nodes.CallBlock, nodes.Block)
 
@@ -72,7 +78,7 @@ class _BoundedOptimizer(Optimizer):
             return node
         folded = super().generic_visit(node, *args, **kwargs)
         if folded is not node and isinstance(folded, nodes.Const) and type(folded.value) not in _ATOMS:
-            folded = folded if weigh(folded.value) <= _SHORT else node
+            folded = folded if weigh(folded.value) <= SHORT else node
         if folded is node:
             attributes["is_no_constant"] = True
         return folded
@@ -239,6 +245,8 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         super().__init__(*args, **kwargs, finalize=self.printable)
         self.undeclared: set[str] = set()
         """The names that generated code reads without assigning them, but for globals."""
+        self._safe_attributes: set[tuple[type, str]] = set()
+        """Attributes that the sandbox has found safe, by the type of their owner."""
 
     def guard(self) -> None:
         """Wrap the filters and tests; call this once, when all of them are set."""
@@ -250,7 +258,8 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
     @staticmethod
     def printable(value: Any) -> Any:
-        if type(value) not in _PLAIN:
+        kind = type(value)
+        if kind not in _PLAIN and not (kind is int and -SHORT <= value <= SHORT):
             charge_text(weigh(value))
         return value
 
@@ -258,7 +267,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     def weighed(value: Any) -> Any:
         if type(value) is not str:
             charge(len(value) >> 2 if type(value) is range else weigh(value) >> 4)
-        elif len(value) > _SHORT:
+        elif len(value) > SHORT:
             charge(len(value) >> 6)
         return value
 
@@ -275,11 +284,23 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     @staticmethod
     def concat(pieces: Iterable[str]) -> str:
         pieces = list(pieces)
-        # A filter block may return another value than a text; `join` raises for it.
-        charge_text(sum(len(piece) for piece in pieces if isinstance(piece, str)))
+        with suppress(TypeError):  # a filter block may return another value than a text; `join` raises for it
+            charge_text(sum(map(len, pieces)))
         return "".join(pieces)
 
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        key = type(obj), attribute
+        if key in self._safe_attributes:
+            return getattr(obj, attribute)
+        if attribute in _SAFE_BY_TYPE.get(key[0], ()) and self.is_safe_attribute(obj, attribute, None):
+            self._safe_attributes.add(key)
+        return super().getattr(obj, attribute)
+
     def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
+        if type(__obj) is BuiltinMethodType and type(__obj.__self__) is str:
+            kwargs.pop("_loop_vars", None)
+            kwargs.pop("_block_vars", None)
+            return __obj(*guard_call(__obj, args, kwargs), **kwargs)
         args = guard_call(__obj, args, kwargs)
         return super().call(__context, __obj, *args, **kwargs)
 
@@ -288,7 +309,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
     def call_binop(self, context: Context | None, operator: str, left: Any, right: Any) -> Any:  # noqa: ARG002
         kinds = type(left), type(right)
-        if kinds == _TEXTS and operator == "+" and len(left) + len(right) < _SHORT:
+        if kinds == _TEXTS and operator == "+" and len(left) + len(right) < SHORT:
             return left + right
         if kinds == (int, int):
             _charge_integers(operator, left, right)

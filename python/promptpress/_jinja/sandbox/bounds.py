@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import date
 from decimal import Decimal
+from functools import lru_cache
 from string import Formatter
 from types import BuiltinMethodType, FunctionType, GeneratorType, MethodType
 from typing import Any
@@ -24,14 +25,18 @@ STEPS = 3_000_000
 COMPILE_STEPS = 300_000
 MAX_TEXT = 1 << 24
 MAX_INT_BITS = 1 << 16
+SHORT = 1024
+"""Characters that aren't worth counting, because the turn of a loop in which they are made is counted."""
 
 _CHARACTERS_PER_STEP = 16
 _STEPS_PER_INPUT = 16
 _TEXT_PER_INPUT = 64
 _COST_OF_NODE = 16
+_SIZE_OF_ITEM = 64
 _FEW_BITS = 256
 _ESCAPED = 2
 
+_ONLY_TEXTS = frozenset({str})
 _SCALARS = frozenset({float, bool, type(None)})
 _SEQUENCES: tuple[type, ...] = (list, tuple, set, frozenset, type({}.keys()), type({}.values()), type({}.items()))
 
@@ -101,7 +106,27 @@ def weigh(value: Any) -> int:
         return len(value)
     if kind in _SCALARS:
         return 1
+    if (kind is list or kind is tuple) and _ONLY_TEXTS.issuperset(map(type, value)):
+        charge(_COST_OF_NODE + len(value))
+        return 2 + _ESCAPED * sum(map(len, value)) + 4 * len(value)
     return _digits(value) if kind is int else _weigh(value, set())
+
+
+def small_size(values: Iterable[Any], largest: int = SHORT) -> int:
+    """Return the size of short texts, few of them in a list, numbers up to `largest`, truths and None; else -1."""
+    size = 0
+    for value in values:
+        kind = type(value)
+        if kind is str:
+            size += len(value)
+        elif kind is int:
+            if not -largest <= value <= largest:
+                return -1
+        elif kind is list and len(value) <= SHORT and _ONLY_TEXTS.issuperset(map(type, value)):
+            size += sum(map(len, value)) + _SIZE_OF_ITEM * len(value)
+        elif kind not in _SCALARS:
+            return -1
+    return size if size <= SHORT else -1
 
 
 def _weigh(value: Any, path: set[int]) -> int:
@@ -130,7 +155,7 @@ def _weigh(value: Any, path: set[int]) -> int:
             elif kind in _SCALARS:
                 total += 8
             else:
-                total += 2 + _weigh(item, path)
+                total += 2 + (_digits(item) if kind is int else _weigh(item, path))
     path.discard(id(value))
     return total
 
@@ -253,9 +278,10 @@ def _listed(argument: Any) -> Any:
 
 
 def _of_text(text: str | bytes, name: str, arguments: Arguments, keywords: Keywords) -> Arguments:
-    if name in _CONSTANT_TIME:
-        return arguments
     size = len(text)
+    is_cheap = not arguments or (name == "split" and small_size(arguments) >= 0)
+    if name in _CONSTANT_TIME or (is_cheap and size <= SHORT and not keywords and charge(size >> 1)):
+        return arguments
     if name in _WIDTH:
         size = max(size, _int(arguments[0]) if arguments else 0)
     elif name in _FORMAT:
@@ -318,16 +344,24 @@ def format_size(template: str, given: Arguments) -> int:
 
     Each number in a field of the template may be a width. If fields are nested, each argument may be one too.
     """
+    of_template = _widths if len(template) <= SHORT else _widths.__wrapped__
+    numbers, is_nested = of_template(template)
+    size = len(template) + numbers
+    size += template.count("{") * max((weigh(value) for value in given), default=0)
+    if is_nested:
+        size += sum(map(abs, _numbers(given)))
+        size += sum(_int(number) for text in given if isinstance(text, str) for number in _NUMBER.findall(text))
+    return size
+
+
+@lru_cache(maxsize=256)
+def _widths(template: str) -> tuple[int, bool]:
+    """Add up the numbers in a format's fields; the truth says that a field has fields within."""
     fields: list[str] = []
     with suppress(ValueError):  # str.format raises it too, but after it has made the fields before
         fields += (f"{name} {spec}" for _, name, spec, _ in Formatter().parse(template) if name is not None)
     inside = " ".join(fields)
-    size = len(template) + sum(map(_int, _NUMBER.findall(inside)))
-    size += template.count("{") * max((weigh(value) for value in given), default=0)
-    if "{" in inside:
-        size += sum(map(abs, _numbers(given)))
-        size += sum(_int(number) for text in given if isinstance(text, str) for number in _NUMBER.findall(text))
-    return size
+    return sum(map(_int, _NUMBER.findall(inside))), "{" in inside
 
 
 def printf_size(template: Any, given: Any) -> int:
@@ -336,15 +370,22 @@ def printf_size(template: Any, given: Any) -> int:
     Each number after a `%` may be a width. If there is an asterisk, each argument may be one too.
     """
     text = template if isinstance(template, str) else template.decode("latin-1")
-    if "%(" in text:
-        numbers = _NUMBER.findall(text)
-    else:
-        numbers = [number for pair in _CONVERSION.findall(text) for number in pair if number]
-    size = len(text) + sum(map(_int, numbers))
+    of_template = printf_widths if len(text) <= SHORT else printf_widths.__wrapped__
+    size = len(text) + of_template(text)
     size += weigh(given) * (text.count("%") if isinstance(given, dict) else 1)
     if "*" in text:
         size += sum(map(abs, _numbers(given if isinstance(given, tuple) else (given,))))
     return size
+
+
+@lru_cache(maxsize=256)
+def printf_widths(text: str) -> int:
+    """Add up the numbers in the conversions of a text before `%`."""
+    if "%(" in text:
+        numbers = _NUMBER.findall(text)
+    else:
+        numbers = [number for pair in _CONVERSION.findall(text) for number in pair if number]
+    return sum(map(_int, numbers))
 
 
 def _numbers(values: Any) -> list[int]:

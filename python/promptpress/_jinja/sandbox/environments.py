@@ -8,7 +8,7 @@ import json
 from _string import formatter_field_name_split  # type: ignore[import-not-found]  # as Formatter does
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from functools import partial, update_wrapper
+from functools import lru_cache, partial, update_wrapper
 from string import Formatter
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -24,7 +24,7 @@ from jinja2.utils import Namespace
 from promptpress._config.tokenizer import MARKS
 from promptpress._errors.errors import did_you_mean, template_error
 from promptpress._jinja.sandbox.bounded import BoundedEnvironment
-from promptpress._jinja.sandbox.bounds import charge_text, read, weigh
+from promptpress._jinja.sandbox.bounds import SHORT, charge_text, read, weigh
 from promptpress._jinja.sandbox.guarded_filters import substituted
 
 if TYPE_CHECKING:
@@ -181,6 +181,11 @@ class Environment(BoundedEnvironment):
         # The engine would return the attribute, so it isn't undefined.
         raise SecurityError(f"access to attribute {attribute!r} of {type(obj).__name__!r} object is unsafe.")
 
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        if attribute == "format" and type(obj) is str and len(obj) <= SHORT and not _looks_into_values(obj):
+            return obj.format
+        return super().getattr(obj, attribute)
+
     def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
         if super().wrap_str_format(value) is None:
             return None
@@ -214,6 +219,16 @@ class Environment(BoundedEnvironment):
         if not self.is_safe_attribute(owner, name, value):
             self.unsafe_undefined(owner, name)
         return value
+
+
+@lru_cache(maxsize=256)
+def _looks_into_values(template: str) -> bool:
+    """Return true unless a format surely reads no attribute or item of its values."""
+    try:
+        fields = [(field, spec or "") for _, field, spec, _ in Formatter().parse(template) if field is not None]
+    except ValueError:
+        return True
+    return any("." in field or "[" in field or "{" in spec for field, spec in fields)
 
 
 def _nested_templates(template: str) -> Iterator[str]:

@@ -23,14 +23,17 @@ from jinja2.runtime import Undefined
 
 from promptpress._jinja.sandbox.bounds import (
     BUDGET,
+    SHORT,
     WEIGHTLESS,
     charge,
     charge_text,
     counted,
     guard_integer,
     printf_size,
+    printf_widths,
     refuse,
     replaced_size,
+    small_size,
     weigh,
 )
 
@@ -219,8 +222,9 @@ def guard_functions(environment: Environment) -> None:
 def _deep_test(function: Function) -> Function:
     @wraps(function)
     def test(*values: Any, **named: Any) -> bool:
-        for value in (*values, *named.values()):
-            charge(weigh(value) >> 4)
+        if named or small_size(values) < 0:
+            for value in (*values, *named.values()):
+                charge(weigh(value) >> 4)
         out: bool = function(*values, **named)
         return out
 
@@ -229,9 +233,18 @@ def _deep_test(function: Function) -> Function:
 
 def _guarded(function: Function, estimate: Estimate | None, environment: Environment) -> Function:
     skipped = 1 if hasattr(function, "jinja_pass_arg") else 0
+    only_grows = estimate in _GROWING
+    largest = 1 << 63 if estimate is _format else SHORT
 
     @wraps(function)
     def run(*arguments: Any, **keywords: Any) -> Any:
+        size = small_size(arguments[skipped:], largest) if only_grows and not keywords else -1
+        if size >= 0 and (estimate is not _format or _is_narrow(arguments[:1])):
+            charge(_COST + (size >> 4))
+            result = function(*arguments)
+            if type(result) is str and len(result) > SHORT:
+                charge_text(len(result))
+            return result
         size = 0
         for value in arguments[skipped:]:
             if type(value) is str:
@@ -306,6 +319,11 @@ def _format(call: _Call, _size: int) -> int:
     return printf_size(_text(call(0, "value")), values)
 
 
+def _is_narrow(template: tuple[Any, ...]) -> bool:
+    """Return true for a text whose conversions have no great widths."""
+    return all(type(text) is str and "*" not in text and printf_widths(text) <= SHORT for text in template)
+
+
 def _replace(call: _Call, _size: int) -> int:
     text, old, new = (_text(call(k, name)) for k, name in enumerate(("s", "old", "new")))
     count = call(3, "count")
@@ -338,7 +356,7 @@ def _wordwrap(call: _Call, size: int) -> int:
     text = _text(call(0, "s"))
     width = max(1, _number(call(1, "width", 79)))
     charge(size // 4)
-    charge(_longest_word(text) ** 2 // width >> 10)
+    charge((len(text) if len(text) <= SHORT else _longest_word(text)) ** 2 // width >> 10)
     wrap = call(3, "wrapstring")
     lines = len(text) // width + text.count("\n") + text.count(" ")
     return size + lines * (len(wrap) if isinstance(wrap, str) else 1)
@@ -366,6 +384,8 @@ def _costing(steps: float, growth: int = 1) -> Estimate:
 
 
 def _tojson(call: _Call, size: int) -> int:
+    if len(call.arguments) == 1 and not call.keywords:
+        return size
     indent = call.keywords.get("indent", call(1, "indent") if len(call.arguments) < 3 else call.arguments[2])
     step = len(indent) if isinstance(indent, str) else _number(indent)
     between = call(3, "separators")
@@ -419,6 +439,9 @@ def _join(call: _Call, size: int) -> int:
 def _count(items: Any) -> int:
     return len(items) if isinstance(items, (str, bytes, list, tuple, dict, set, range)) else 0
 
+
+_GROWING = frozenset({None, _batch, _center, _format, _indent, _join, _lazy, _replace, _round, _slice, _sum, _tojson})
+"""Estimates of filters that take no longer than their texts, so that a call with small values needs none."""
 
 _ESTIMATES: dict[str, Estimate] = {
     "batch": _batch,

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from promptpress_harness.bulk.report import log_once
 from promptpress_harness.bulk.switch import Patches, Switch, Wrap
+from promptpress_harness.lm_eval.answers import with_answers
 from promptpress_harness.lm_eval.backend.contexts import ContextBuilder, Parts
 from promptpress_harness.lm_eval.backend.ids_ahead import IDS_AHEAD
 from promptpress_harness.lm_eval.backend.tasks import (
@@ -315,13 +316,14 @@ VERSIONS = (
 def patches() -> Patches:
     """Return the replacements for the installed version; if its code isn't known, log that and return none."""
     folders = _folders()
+    answers: dict[str, dict[str, Wrap]] = {"lm_eval.api.registry": {"get_model": with_answers}}
     for version in VERSIONS:
         if any(digest_of(folder, version.files) == version.digest for folder in folders):
-            return Patches(version.methods)
+            return Patches({**version.methods, **answers})
     numbers = " or ".join(version.numbers for version in VERSIONS)
     text = f"promptpress leaves prompts to the harness: its code isn't that of {_PACKAGE} {numbers}"
     log_once("warning", _installed(), text)
-    return Patches({})
+    return Patches(answers)
 
 
 def digest_of(folder: Path, files: tuple[str, ...]) -> str:

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterator
 from errno import EIO
+from functools import cached_property
 from itertools import accumulate
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from promptpress import DataError
+from promptpress.engine.configs import is_remote
 from promptpress.engine.errors import Choice, reason
+from promptpress.engine.tables import bytes_of
 
 from promptpress_workbench.files.read.sources import Source
+
+BATCH_ROWS = 1 << 16
+"""The most rows of a batch, unless another number is asked for."""
+
+_BATCH_BYTES = 16 << 20
+"""The rows of a batch of Parquet are fewer, by powers of two, if they would be larger than this."""
+
+_READ_BYTES = 1 << 20
+"""So much of each column is read from disk at a time: by itself pyarrow would hold the whole file, compressed."""
+
+_PROBE_ROWS = 1 << 10
+"""The rows that are read to see how large they are: their texts may be stored once for many."""
 
 _NUMBER_BYTES = 4
 """The largest size of a value in a file, with its share of the texts, if the column is stored as a dictionary."""
@@ -33,25 +49,46 @@ class RowGroup(NamedTuple):
 
 
 class ParquetInput:
-    """One Parquet file, read in advance to `skip_corrupt` row groups, which is None without such an option."""
+    """One Parquet file, read in advance to `skip_corrupt` row groups, which is None without such an option.
 
-    def __init__(self, source: Source, batch_size: int, *, skip_corrupt: bool | None = None) -> None:
+    Without a `batch_size`, batches have so many rows as fit `_BATCH_BYTES`.
+    """
+
+    def __init__(self, source: Source, batch_size: int | None, *, skip_corrupt: bool | None = None) -> None:
         self._path = source.path
         self._hint = "--skip-corrupt leaves it out" if skip_corrupt is not None else ""
         # If the file is replaced meanwhile, the old one is still read, because it stays open.
         self._opened = _open_file(source)
-        self.file = source.stack.enter_context(pq.ParquetFile(self._opened, page_checksum_verification=True))
-        self._batch_size = batch_size
+        self._reading: dict[str, Any] = {"page_checksum_verification": True}
+        if not is_remote(source.path):
+            self._reading |= {"pre_buffer": False, "buffer_size": _READ_BYTES}
+        self.file = source.stack.enter_context(pq.ParquetFile(self._opened, **self._reading))
         self.schema: pa.Schema = self.file.schema_arrow
         metadata = self.file.metadata
         self._counts = [metadata.row_group(n).num_rows for n in range(metadata.num_row_groups)]
         self._groups = list(range(len(self._counts)))
+        self._given_batch_size = batch_size
         self.skipped: list[RowGroup] = []
         """The row groups that are left out."""
         if skip_corrupt:
             self.skipped = [damage for n in self._groups if (damage := self._damage(n)) is not None]
             self._groups = sorted({*self._groups} - {damage.number for damage in self.skipped})
         self.num_rows: int | None = sum(self._counts[n] for n in self._groups)
+
+    @cached_property
+    def _batch_size(self) -> int:
+        """The rows of a batch: as given, or by the sizes that the file says and by its first rows."""
+        if self._given_batch_size is not None:
+            return self._given_batch_size
+        groups = [self.file.metadata.row_group(n) for n in self._groups if self._counts[n]]
+        size = max((group.total_byte_size / group.num_rows for group in groups), default=0.0)
+        with contextlib.suppress(pa.ArrowException, OSError, StopIteration):  # reading the rows says what is wrong
+            first = next(self.file.iter_batches(_PROBE_ROWS))
+            size = max(size, bytes_of(first) / max(first.num_rows, 1))
+        rows = BATCH_ROWS
+        while rows > 1 and rows * size > _BATCH_BYTES:
+            rows //= 2
+        return rows
 
     def begin(self, first: int) -> int:
         """Return the last row up to `first` where a row group and a batch of a reader of the whole file begin."""
@@ -83,10 +120,7 @@ class ParquetInput:
         file = self.file
         if dictionaries:
             file = pq.ParquetFile(
-                self._opened,
-                metadata=file.metadata,
-                read_dictionary=sorted(dictionaries),
-                page_checksum_verification=True,
+                self._opened, metadata=file.metadata, read_dictionary=sorted(dictionaries), **self._reading
             )
         try:
             for batch in file.iter_batches(self._batch_size, row_groups=self._groups[starts.index(first) :]):

@@ -20,7 +20,7 @@ from promptpress.engine.errors import reason
 from promptpress.engine.tables import batch_rows, core_schema, table_bytes
 from promptpress.engine.tables import lazy_compute as pc
 
-from promptpress_workbench.files.read.columnar_inputs import ArrowInput, ParquetInput, RowGroup
+from promptpress_workbench.files.read.columnar_inputs import BATCH_ROWS, ArrowInput, ParquetInput, RowGroup
 from promptpress_workbench.files.read.formats import (
     ALL_ROWS,
     DataFormat,
@@ -177,7 +177,7 @@ class Samples:
         self,
         paths: Sequence[str],
         data_format: DataFormat | str | None = None,
-        batch_size: int = 65536,
+        batch_size: int | None = None,
         limit: int | None = None,
         *,
         choice: RowChoice = ALL_ROWS,
@@ -252,18 +252,17 @@ class Samples:
     def _opened(self, source: Source, kind: str) -> SampleFile:
         if kind == "parquet":
             return ParquetInput(source, self.batch_size, skip_corrupt=self._skip_corrupt)
+        batch_size = self.batch_size or BATCH_ROWS
         if kind == "arrow":
-            return ArrowInput(source, self.batch_size)
+            return ArrowInput(source, batch_size)
         if kind in ("json", "jsonl"):
             is_array = kind == "json"
-            return JsonRows(
-                source, self.batch_size, is_array=is_array, records=self._given.records if is_array else None
-            )
+            return JsonRows(source, batch_size, is_array=is_array, records=self._given.records if is_array else None)
         from promptpress_workbench.files.read.csv_files import SeparatedValues, TypedValues  # noqa: PLC0415 - seldom needed
 
         given = self._given.delimiter
         delimiter = given or ("," if kind == "csv" else "\t")
-        texts = SeparatedValues(source, self.batch_size, delimiter, is_given=given is not None)
+        texts = SeparatedValues(source, batch_size, delimiter, is_given=given is not None)
         return TypedValues(texts) if self._harness_types == "all" else texts
 
     def _common_schema(self) -> pa.Schema:
@@ -375,7 +374,7 @@ class TableSamples:
     """Samples in memory, with the interface of `Samples`."""
 
     def __init__(
-        self, table: pa.Table, batch_size: int, limit: int | None = None, choice: RowChoice = ALL_ROWS
+        self, table: pa.Table, batch_size: int | None, limit: int | None = None, choice: RowChoice = ALL_ROWS
     ) -> None:
         self.chosen: ChosenRows | None = None
         if choice.skips:
@@ -395,7 +394,7 @@ class TableSamples:
         """Return a stream of the samples from the row `first` on; `count` gets the size of each batch after its use."""
 
         def batches() -> Iterator[pa.RecordBatch]:
-            for batch in self._table.slice(first).to_batches(self.batch_size):
+            for batch in self._table.slice(first).to_batches(self.batch_size or BATCH_ROWS):
                 yield batch
                 count(batch.num_rows)
 

@@ -29,6 +29,7 @@ _DONE = "done.json"
 _NAME = re.compile(r"part-(\d{6,})-rows-(\d+)-(\d+)-([0-9a-f]{32})\.arrows")
 _OURS = re.compile(r"\.(?:part|run\.json|done\.json)\.[0-9a-f]+\.partial")
 _COPY_BYTES = 1 << 20
+_STATE = b"promptpress.state"
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
 
 
@@ -108,13 +109,17 @@ class Parts:
     def count(self) -> int:
         return len(self._parts)
 
-    def write(self, schema: pa.Schema, batches: Sequence[pa.RecordBatch], rows: int) -> None:
-        """Write the batches made of the next `rows` rows of the input as a part."""
+    def write(self, schema: pa.Schema, batches: Sequence[pa.RecordBatch], rows: int, state: Mapping[str, Any]) -> None:
+        """Write the batches made of the next `rows` rows of the input as a part, and the state of what goes on."""
         partial = PartialFile(os.path.join(self.folder, "part"), is_alone=True)
+        with_state = schema.with_metadata({**(schema.metadata or {}), _STATE: json.dumps(state)})
         try:
             with output_errors(self.folder):
                 hashed = HashedWrites(partial.open())
-                with pa.PythonFile(hashed, mode="w") as sink, pa.ipc.new_stream(sink, schema, options=_OPTIONS) as out:
+                with (
+                    pa.PythonFile(hashed, mode="w") as sink,
+                    pa.ipc.new_stream(sink, with_state, options=_OPTIONS) as out,
+                ):
                     for batch in batches:
                         out.write_batch(batch)
                 partial.close()
@@ -126,15 +131,20 @@ class Parts:
             partial.discard()
         self._parts.append(part)
 
+    @property
+    def state(self) -> dict[str, Any] | None:
+        """The state that was written with the last part; None without one."""
+        if not self._parts:
+            return None
+        with _reading(os.path.join(self.folder, self._parts[-1].name)) as reader:
+            state: dict[str, Any] = json.loads(reader.schema.metadata[_STATE])
+            return state
+
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Read the batches of all parts, as they were written."""
         for part in self._parts:
-            path = os.path.join(self.folder, part.name)
-            try:
-                with pa.OSFile(os.fsencode(path), "rb") as file, pa.ipc.open_stream(file) as reader:
-                    yield from reader
-            except (pa.ArrowException, OSError) as error:
-                raise OutputError(f"{path}: {reason(error)}; run again with --resume, which makes it anew") from error
+            with _reading(os.path.join(self.folder, part.name)) as reader:
+                yield from reader
 
     def finish(self, done: Mapping[str, Any]) -> None:
         """Delete the parts of an output, but keep `finished`: of many outputs, a resumed run makes only others."""
@@ -230,6 +240,16 @@ class Parts:
         for part in set(parts) - set(self._parts):
             self.dropped += part.end - part.first
             os.unlink(os.path.join(self.folder, part.name))
+
+
+@contextlib.contextmanager
+def _reading(path: str) -> Iterator[pa.RecordBatchReader]:
+    """Open the stream of a part."""
+    try:
+        with pa.OSFile(os.fsencode(path), "rb") as file, pa.ipc.open_stream(file) as reader:
+            yield reader
+    except (pa.ArrowException, OSError) as error:
+        raise OutputError(f"{path}: {reason(error)}; run again with --resume, which makes it anew") from error
 
 
 def read_manifest(path: str) -> dict[str, Any] | None:

@@ -1,0 +1,146 @@
+"""`--prices` and `--cache-control` of the command: bills of all kinds of sources, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from promptpress_workbench.cli import main
+
+PRICES = """
+currency: EUR
+models:
+  marked: {input: 2, output: 8, cached: 0.2, written: 2.5, cache: openai, minimum: 8}
+  automatic: {input: 2, output: 8, cached: 1, batch: 0.5, minimum: 8, step: 1}
+  plain: {input: 1, output: 1}
+"""
+SHORT = ["--template", "{q}", "--system", "{topic}: a long system prompt", "--output", "openai"]
+ROWS = 30
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [{"topic": f"topic {n % 3}", "q": f"question {n:04}", "answer": "four", "n": n} for n in range(ROWS)]
+    Path("data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("prices.yaml").write_text(PRICES)
+
+
+def bill(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    code = main(["stats", *arguments, "--data", "data.jsonl", "--prices", "prices.yaml", "--json", "--quiet"])
+    out = capsys.readouterr()
+    assert code == 0, out.err
+    return json.loads(out.out)["bill"]
+
+
+def test_a_bill_has_a_model_a_row_and_both_orders(capsys: pytest.CaptureFixture[str]) -> None:
+    marked, automatic, plain = bill(capsys, *SHORT, "--expected-output", "answer")["models"]
+    system, question = 8, 4  # tokens, by four bytes each
+    assert marked["input_tokens"] == ROWS * (system + question)
+    assert marked["prefix_order"] == {
+        "cached_tokens": (ROWS - 3) * system,
+        "written_tokens": 3 * system,
+        "input_cost": pytest.approx(((ROWS - 3) * 8 * 0.2 + 3 * 8 * 2.5 + ROWS * 4 * 2) / 1e6),
+    }
+    assert marked["file_order"] == marked["prefix_order"], "a beginning is kept for a thousand requests"
+    assert marked["output_tokens"] == ROWS
+    # A service that compares tokens finds beginnings of questions, too.
+    assert automatic["prefix_order"]["cached_tokens"] > (ROWS - 3) * system
+    assert automatic["prefix_order"]["written_tokens"] == 0
+    assert automatic["output_cost"] == ROWS * 8 / 1e6 / 2
+    assert set(plain) == {"model", "input_tokens", "output_tokens", "output_cost", "no_cache"}
+
+
+def test_expected_output_is_a_number_or_a_column_of_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert bill(capsys, *SHORT, "--expected-output", "7")["models"][0]["output_tokens"] == 7 * ROWS
+    assert bill(capsys, *SHORT, "--expected-output", "n")["models"][0]["output_tokens"] == sum(range(ROWS))
+    assert bill(capsys, *SHORT)["models"][0]["output_cost"] is None
+
+
+def test_a_file_of_prompts_has_a_bill_in_file_order(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render", *SHORT, "--data", "data.jsonl", "--out", "p.parquet", "--quiet"]) == 0
+    assert main(["stats", "p.parquet", "--prices", "prices.yaml", "--json", "--quiet"]) == 0
+    model = json.loads(capsys.readouterr().out)["bill"]["models"][0]
+    assert model["input_tokens"] == ROWS * 12
+    assert "prefix_order" not in model
+
+
+def test_rows_that_fail_cost_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    source = ["--jinja", "{{ 1 // n }} and a text", "--output", "text"]
+    assert bill(capsys, *source[:2])["requests"] == ROWS - 1
+
+
+def test_the_page_and_an_export_say_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["stats", *SHORT, "--data", "data.jsonl", "--prices", "prices.yaml", "--expected-output", "9"]) == 0
+    page = capsys.readouterr().out
+    assert "the bill of 30 requests, in tokens: an estimate" in page
+    assert "marked     prefix order" in page
+    export = ["export", "openai-batch", *SHORT, "--data", "data.jsonl", "--out", "in.jsonl", "--model-name", "marked"]
+    costs = ["--prices", "prices.yaml", "--expected-output", "9", "--order", "prefix"]
+    assert main([*export, *costs, "--cache-control", "auto"]) == 0
+    text = capsys.readouterr().err
+    assert "marked: 360 tokens, estimated as 4 bytes each (216 cached, 24 written), 270 of answers" in text
+    assert "cache: the shared beginnings of 30 of 30 requests are marked" in text
+
+
+@pytest.mark.parametrize(
+    ("form", "key", "mark"),
+    [
+        ("openai-batch", "messages", {"prompt_cache_breakpoint": {"mode": "explicit"}}),
+        ("openai-responses", "input", {"prompt_cache_breakpoint": {"mode": "explicit"}}),
+        ("anthropic-batch", "system", {"cache_control": {"type": "ephemeral"}}),
+    ],
+)
+def test_the_system_text_that_requests_share_is_marked_in_each_form(form: str, key: str, mark: dict[str, Any]) -> None:
+    export = ["export", form, *SHORT, "--data", "data.jsonl", "--out", "in.jsonl", "--model-name", "marked", "--quiet"]
+    more = ["--params", '{"max_tokens": 9}'] if form == "anthropic-batch" else []
+    assert main([*export, *more, "--prices", "prices.yaml", "--order", "prefix", "--cache-control", "auto"]) == 0
+    lines = [json.loads(line) for line in Path("in.jsonl").read_text().splitlines()]
+    assert len(lines) == ROWS
+    for line in lines:
+        body = line.get("body") or line["params"]
+        content = body["system"] if key == "system" else body[key][0]["content"]
+        (part,) = content
+        assert part == {"type": part["type"], "text": part["text"], **mark}
+        assert part["text"].endswith("a long system prompt")
+        assert str(body["messages" if key == "system" else key][-1]).count("question") == 1
+        assert (body.get("prompt_cache_options") == {"mode": "explicit"}) == form.startswith("openai")
+
+
+def test_a_price_without_marks_leaves_keys_alone() -> None:
+    export = [
+        "export",
+        "openai-batch",
+        *SHORT,
+        "--data",
+        "data.jsonl",
+        "--out",
+        "in.jsonl",
+        "--model-name",
+        "automatic",
+    ]
+    assert main([*export, "--prices", "prices.yaml", "--order", "prefix", "--cache-control", "auto", "--quiet"]) == 0
+    bodies = [json.loads(line)["body"] for line in Path("in.jsonl").read_text().splitlines()]
+    assert {type(message["content"]) for body in bodies for message in body["messages"]} == {str}
+    assert len({body["prompt_cache_key"] for body in bodies}) == 3
+    assert not any("prompt_cache_options" in body for body in bodies)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["stats", *SHORT, "--expected-output", "3"], "--expected-output: is for --prices"),
+        (["stats", *SHORT, "--prices", "prices.yaml", "--expected-output", "answr"], "did you mean 'answer'"),
+        (["stats", *SHORT, "--prices", "none.yaml"], "none.yaml"),
+        (
+            ["export", "openai-batch", *SHORT, "--out", "o", "--model-name", "markd", "--prices", "prices.yaml"],
+            "no price of the model 'markd'; did you mean 'marked'?",
+        ),
+        (["export", "sharegpt", *SHORT, "--out", "o", "--answer", "answer", "--prices", "prices.yaml"], "--prices"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*arguments, "--data", "data.jsonl"]) in (2, 3)
+    assert message in capsys.readouterr().err
