@@ -16,6 +16,7 @@ from marks import UNWARNED
 from parts.small_tokenizers import small_tokenizer
 from promptpress._engine.table_engine import engine_of
 from promptpress._errors.errors import LeftOutWarning
+from promptpress._jinja.loop_memory import LoopMemory
 from promptpress._tokens.turns import TurnsEngine, TurnsRenderer
 
 pytest.importorskip("jinja2")
@@ -92,6 +93,34 @@ def test_an_append_only_template_is_rendered_once_for_a_conversation() -> None:
     turns = [{"role": role, "content": "é"} for _ in range(9) for role in ("user", "assistant")]
     rows = tokens(chat, [{"messages": turns}], mask="assistant+end")
     assert (len(rows), rows["turn"].to_pylist(), chat.last_run.rows) == (1, [8], 1)
+
+
+def test_turns_of_a_long_conversation_are_rendered_once_unless_a_memory_is_wrong(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    messages = [
+        {"role": role, "content": f"{role} {n}", **({"reasoning_content": f"why {n}"} if role == "assistant" else {})}
+        for n in range(10)
+        for role in ("user", "assistant")
+    ]
+    rows = [{"messages": messages}]
+
+    def rendered() -> tuple[list[str], dict[str, int]]:
+        chat = pp.ChatTemplate(THINKING)
+        prompts = chat.render(rows, turns="each")["prompt"].to_pylist()
+        assert chat.last_run is not None
+        return prompts, dict(chat.last_run.reasons)
+
+    prompts, reasons = rendered()
+    beginnings = [
+        pp.ChatTemplate(THINKING).render([{"messages": messages[:n]}])["prompt"][0].as_py() for n in range(2, 21, 2)
+    ]
+    assert prompts == beginnings
+    assert any("whose turns are rendered once" in reason for reason in reasons)
+    monkeypatch.setattr(LoopMemory, "key", lambda *_: "the same for all")
+    prompts, reasons = rendered()
+    assert prompts == beginnings
+    assert not any("whose turns are rendered once" in reason for reason in reasons)
 
 
 TALK = [

@@ -108,7 +108,7 @@ class LongTalks:
         return table
 
     def _beginnings(self, talk: Talk) -> Beginnings | None:
-        """Make what renders the beginnings of a conversation; the longest one has to be what Jinja2 renders."""
+        """Make what renders the beginnings of a conversation, if some of them are what Jinja2 renders."""
         renderer, column = self._engine.renderer, self._engine.column
         text = talk.json(len(talk.messages))
         table = self.with_columns(pa.table({column: pa.array([text], pa.large_string())}), [talk.row])
@@ -117,5 +117,4 @@ class LongTalks:
             return None
         columns = renderer.argument_columns([name for name in table.column_names if name != column])
         made = Beginnings(renderer, conversation_of(text), column, arguments, columns)
-        longest = max(talk.turns) + 1
-        return made if made.rendered(longest, asks=False).text == made.plain_text(longest) else None
+        return made if made.are_plain_texts(list(talk.turns)) else None

@@ -17,6 +17,9 @@ from promptpress._jinja.traced_values import COMPUTED, TEMPLATE, Origin, joined,
 _TURNS_OF_MESSAGE = 8
 """Turns of loops that a message is rendered in, if most of its texts come again."""
 
+_TRIED = 4
+"""Turns of a conversation whose texts are compared with those of Jinja2."""
+
 _FIELDS = ("message", "source", "column", "example", "role", "path")
 
 
@@ -52,9 +55,19 @@ class Beginnings:
             self._parts[-1 if part.message is None else part.message].append(part)
         self._covered: dict[int, tuple[str, frozenset[Part] | None]] = {}
 
-    def plain_text(self, count: int) -> str:
-        """Render the first messages as a whole, by Jinja2."""
-        return self._renderer.text(self._given[:count], self._arguments)
+    def are_plain_texts(self, turns: Sequence[int]) -> bool:
+        """Return true if beginnings, rendered with what others left in the memory, are what Jinja2 renders as a whole.
+
+        Of `turns`, the numbers of the assistant's messages, the last one is tried, then some before it.
+        """
+        tried = dict.fromkeys(turns[len(turns) * part // _TRIED - 1] for part in range(_TRIED, 0, -1))
+        for number in tried:
+            for count, asks in ((number + 1, False), (number, True)):
+                arguments = {**self._arguments, "add_generation_prompt": asks}
+                plain = self._renderer.text(self._given[:count], arguments)
+                if self.rendered(count, asks=asks).text != plain:
+                    return False
+        return True
 
     def rendered(self, count: int, *, asks: bool, last: dict[str, Any] | None = None) -> Beginning:
         """Render the first messages, with the prompt for a next one if it `asks`; `last` replaces the last of them."""
