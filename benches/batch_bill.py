@@ -134,7 +134,7 @@ def main() -> None:
         tree = RequestTree(counter)
         for batch in talks.to_batches(max_chunksize=65_536):
             tree.add(batch.column(0), is_json=False)
-        tree.served(None, KEPT, (1024, 2, 4, False))
+        tree.served(None, KEPT, (1024, 2, 4, False, False))
         print(f"{title:<18} {len(talks):,} requests: {time.process_time() - start:.1f} CPU seconds")
 
 

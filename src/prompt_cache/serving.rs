@@ -16,6 +16,8 @@ pub struct Marks {
     pub most: usize,
     /// True if a mark may end a message of the assistant.
     pub answers: bool,
+    /// True if the service marks the end of each request by itself.
+    pub implicit: bool,
 }
 
 /// Tokens of requests.
@@ -91,6 +93,10 @@ fn marked(tree: &Tree, leaf: u32, marks: &Marks) -> Vec<u32> {
     let mut nodes = Vec::new();
     for number in tree.path(leaf) {
         let node = tree.node(number);
+        if marks.implicit && number == leaf && node.tokens >= marks.minimum {
+            nodes.push(number);
+            continue;
+        }
         let may_end = node.kind == StepKind::Message || (marks.answers && node.kind == StepKind::Answer);
         if may_end && node.requests > fewest && node.tokens >= marks.minimum {
             fewest = node.requests;
@@ -131,12 +137,14 @@ mod tests {
     #[test]
     fn marks_end_the_beginnings_that_several_requests_share() {
         let tree = tree(&TALKS, None);
-        let mut marks = Marks { minimum: 2, enough: 2, most: 4, answers: false };
+        let mut marks = Marks { minimum: 2, enough: 2, most: 4, answers: false, implicit: false };
         assert_eq!(tree.marks(0..4, &marks), [vec![1, 2], vec![1], vec![], vec![1, 2]]);
         let served = tree.served(None, 9, Some(&marks));
         assert_eq!(served, Served { tokens: 13, read: 5, written: 3 });
         assert_eq!(tree.served(Some(&[0, 3, 1, 2]), 1, Some(&marks)), Served { tokens: 13, read: 5, written: 3 });
         assert_eq!(tree.served(None, 1, Some(&marks)).read, 2, "too many requests are between the first and the last");
+        let whole = Marks { enough: u32::MAX, implicit: true, ..marks };
+        assert_eq!(tree.served(None, 9, Some(&whole)), Served { tokens: 13, read: 3, written: 10 });
         marks.most = 1;
         assert_eq!(tree.marks(0..2, &marks), [[1], [1]]);
         marks.minimum = 4;

@@ -11,8 +11,9 @@ use super::detach::{detached, detached_rows};
 use super::errors::plain;
 use crate::prompt_cache as core;
 
-/// The fewest tokens of a beginning, the fewest requests with it, the most marks, and whether answers may have some.
-type Marks = (u64, u32, usize, bool);
+/// The fewest tokens of a beginning, the fewest requests with it, the most marks, whether answers may have some, and
+/// whether the service marks the ends of requests by itself.
+type Marks = (u64, u32, usize, bool, bool);
 
 /// The beginnings of rendered requests, which are added batch by batch.
 #[pyclass(frozen, module = "promptpress._core")]
@@ -91,6 +92,6 @@ impl PromptTree {
     }
 }
 
-fn of((minimum, enough, most, answers): Marks) -> core::Marks {
-    core::Marks { minimum, enough, most, answers }
+fn of((minimum, enough, most, answers, implicit): Marks) -> core::Marks {
+    core::Marks { minimum, enough, most, answers, implicit }
 }

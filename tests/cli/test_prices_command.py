@@ -45,6 +45,11 @@ def test_a_bill_has_a_model_a_row_and_both_orders(capsys: pytest.CaptureFixture[
         "input_cost": pytest.approx(((ROWS - 3) * 8 * 0.2 + 3 * 8 * 2.5 + ROWS * 4 * 2) / 1e6),
     }
     assert marked["file_order"] == marked["prefix_order"], "a beginning is kept for a thousand requests"
+    assert marked["no_marks"] == {
+        "cached_tokens": 0,
+        "written_tokens": ROWS * (system + question),
+        "input_cost": pytest.approx(ROWS * 12 * 2.5 / 1e6),
+    }
     assert marked["output_tokens"] == ROWS
     # A service that compares tokens finds beginnings of questions, too.
     assert automatic["prefix_order"]["cached_tokens"] > (ROWS - 3) * system
@@ -107,6 +112,16 @@ def test_the_system_text_that_requests_share_is_marked_in_each_form(form: str, k
         assert part["text"].endswith("a long system prompt")
         assert str(body["messages" if key == "system" else key][-1]).count("question") == 1
         assert (body.get("prompt_cache_options") == {"mode": "explicit"}) == form.startswith("openai")
+
+
+def test_requests_without_marks_cost_what_the_service_does_by_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("prices.yaml").write_text(PRICES + "  claude: {input: 2, output: 8, cached: 1, cache: anthropic, minimum: 8}")
+    export = ["export", "openai-batch", *SHORT, "--data", "data.jsonl", "--out", "in.jsonl", "--prices", "prices.yaml"]
+    assert main([*export, "--model-name", "marked"]) == 0
+    text = capsys.readouterr().err
+    assert "marked: 360 tokens, estimated as 4 bytes each (0 cached, 360 written) without --cache-control" in text
+    assert main([*export, "--model-name", "claude"]) == 0
+    assert "claude: 360 tokens, estimated as 4 bytes each, answers not counted: 0.0007 EUR" in capsys.readouterr().err
 
 
 def test_a_price_without_marks_leaves_keys_alone() -> None:

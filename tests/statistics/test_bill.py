@@ -142,15 +142,15 @@ def test_tools_are_what_requests_begin_with() -> None:
     tree = RequestTree(None)
     talks = pa.array([[{"role": "user", "content": "abcd"}]] * 4)
     tree.add(talks, is_json=False, tools=pa.array(["8 bytes.", "8 bytes.", "other", None]))
-    assert tree.marks(0, 4, (3, 2, 4, False)).to_pylist() == [[1], [1], [], []]
-    assert tree.served(None, 9, (3, 2, 4, False)) == (3 + 3 + 3 + 1, 3, 3)
+    assert tree.marks(0, 4, (3, 2, 4, False, False)).to_pylist() == [[1], [1], [], []]
+    assert tree.served(None, 9, (3, 2, 4, False, False)) == (3 + 3 + 3 + 1, 3, 3)
 
 
 def test_a_null_is_no_request_and_texts_are_the_message_of_a_user() -> None:
     tree = RequestTree(None)
     tree.add(pa.array(["12345678", None, "12345678"]), is_json=False)
     assert len(tree) == 2
-    assert tree.served(None, 1, (2, 2, 1, False)) == (4, 2, 2)
+    assert tree.served(None, 1, (2, 2, 1, False, False)) == (4, 2, 2)
 
 
 PRICE = Price(

@@ -151,12 +151,15 @@ class BatchCosts:
             return
         order = "file_order" if arguments.order is None else "prefix_order"
         output = output_tokens(arguments.expected_output, samples, self._bill.requests, self._counter)
-        data = self._bill.to_dict({order: None}, output)
+        data = self._bill.to_dict({order: None}, output, is_marked=self._marks is not None)
         for model in data["models"]:
             tokens = f"{model['input_tokens']:,} tokens" + ("" if self._counter else ", estimated as 4 bytes each")
-            way = model.get(order, model["no_cache"])
-            if order in model:
+            key = next((name for name in (order, "no_marks") if name in model), "no_cache")
+            way = model[key]
+            if key != "no_cache":
                 tokens += f" ({way['cached_tokens']:,} cached, {way['written_tokens']:,} written)"
+            if key == "no_marks":
+                tokens += " without --cache-control"
             answers = "answers not counted" if output is None else f"{output:,} of answers"
             cost = way["input_cost"] + (model["output_cost"] or 0)
             say(f"{model['model']}: {tokens}, {answers}: {cost:,.{2 if cost >= 1 else 4}f} {data['currency']}".rstrip())

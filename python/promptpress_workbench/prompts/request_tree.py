@@ -6,9 +6,9 @@ import pyarrow as pa
 from promptpress.engine import core as _core
 from promptpress.engine.tokens import Encoder, LoadedTokenizer
 
-Marks = tuple[int, int, int, bool]
-"""The fewest tokens of a beginning, the fewest requests that have it, the most marks of a request, and whether a mark
-may end what an assistant says."""
+Marks = tuple[int, int, int, bool, bool]
+"""The fewest tokens of a beginning, the fewest requests that have it, the most marks of a request, whether a mark may
+end what an assistant says, and whether the service marks the ends of requests by itself."""
 
 
 class RequestTree:

@@ -13,7 +13,13 @@ from promptpress_workbench.prompts.request_tree import Marks, RequestTree
 from promptpress_workbench.statistics.prices import Cache, Price, Prices
 from promptpress_workbench.statistics.statistics import Table, report
 
-_ORDERS = {"file_order": "file order", "prefix_order": "prefix order"}
+_NEVER = 2**31
+_WAYS = {
+    "no_cache": "without cache",
+    "no_marks": "without marks",
+    "file_order": "file order",
+    "prefix_order": "prefix order",
+}
 
 
 class Bill:
@@ -38,19 +44,26 @@ class Bill:
         """The number of requests."""
         return len(next(iter(self._trees.values())))
 
-    def to_dict(self, orders: Mapping[str, list[int] | None], output: int | None) -> dict[str, Any]:
+    def to_dict(
+        self, orders: Mapping[str, list[int] | None], output: int | None, *, is_marked: bool = True
+    ) -> dict[str, Any]:
         """Return the bill as plain data.
 
         Args:
             orders: The orders by name (`file_order`, `prefix_order`) in which requests may be sent; None: as they were
                 added.
             output: The number of tokens of all answers; None if it isn't known.
+            is_marked: Whether requests are marked for services that want it; else the bill has no orders of these.
 
         Returns:
-            For each model its tokens and costs, without a cache and in each order.
+            For each model its tokens and costs: without a cache; without marks, where the service writes whole
+            requests to its cache then; and in each order.
 
         """
-        models = [self._of_model(price, orders, output) for price in self._prices.models]
+        models = []
+        for price in self._prices.models:
+            has_cache = price.cache is not None and (is_marked or not price.cache.marks)
+            models.append(self._of_model(price, orders if has_cache else {}, output))
         return {
             "requests": self.requests,
             "tokenizer": self._tokenizer,
@@ -60,7 +73,7 @@ class Bill:
 
     def _of_model(self, price: Price, orders: Mapping[str, list[int] | None], output: int | None) -> dict[str, Any]:
         tree, cache = self._trees[_blocks(price.cache)], price.cache
-        tokens = tree.served(None, 0, (0, 1, 1, False))[0]
+        tokens = tree.served(None, 0, (0, 1, 1, False, False))[0]
         answers = None if output is None else price.of_output(output)
         out = {
             "model": price.model,
@@ -72,8 +85,11 @@ class Bill:
         if cache is None:
             return out
         marks = marks_of(cache, price.enough) if cache.marks else None
-        for name, order in orders.items():
-            _, read, written = tree.served(order, price.kept, marks)
+        ways = {name: (order, marks) for name, order in orders.items()}
+        if cache.implicit:
+            ways = {"no_marks": (None, (cache.minimum, _NEVER, cache.most, cache.answers, True)), **ways}
+        for name, (order, rules) in ways.items():
+            _, read, written = tree.served(order, price.kept, rules)
             cost = price.of_input(tokens, read, written)
             out[name] = {"cached_tokens": read, "written_tokens": written, "input_cost": cost}
         return out
@@ -81,7 +97,7 @@ class Bill:
 
 def marks_of(cache: Cache, enough: int) -> Marks:
     """Return the rules of marks of a cache, where a mark pays for so many requests with one beginning."""
-    return cache.minimum, enough, cache.most, cache.answers
+    return cache.minimum, enough, cache.most, cache.answers, False
 
 
 def _blocks(cache: Cache | None) -> tuple[int, int] | None:
@@ -92,7 +108,7 @@ def bill_report(bill: Mapping[str, Any], width: int) -> str:
     """Return a bill as a page of text: a row for each model and way to send the requests."""
     rows, costs = [], list[float]()
     for model in bill["models"]:
-        for key, way in {"no_cache": "without cache", **_ORDERS}.items():
+        for key, way in _WAYS.items():
             if key not in model:
                 continue
             of_way = model[key]

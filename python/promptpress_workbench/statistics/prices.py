@@ -31,10 +31,12 @@ class Cache(NamedTuple):
     step: int = 128
     most: int = 4
     """The most marks of a request."""
+    implicit: bool = False
+    """True if the service writes whole requests to its cache where they don't say that marks are enough."""
 
 
 CACHES = {
-    "openai": Cache(marks=True),
+    "openai": Cache(marks=True, implicit=True),
     "anthropic": Cache(marks=True, answers=True),
     "automatic": Cache(marks=False),
     "none": None,
