@@ -121,9 +121,7 @@ def test_blocks_are_small_and_smaller_where_copying_may_not_be_enough() -> None:
     odd = {65_536 * part + row for part, row in enumerate((65_000, 65_500, 40_000))}
     table = samples(rows, q=["{" if row in odd else str(row) for row in range(rows)])
     parts = list(made_by(renderer, table, 65_536))
-    undone = [part.num_rows for part in parts if not isinstance(part, RenderedLines)]
-    assert len(undone) == len(odd)
-    assert sum(undone) < rows / 6
+    assert all(isinstance(part, RenderedLines) for part in parts), "rows with braces are filled in apart"
     always = samples(rows, q=["{"] * rows)
     assert len(list(made_by(renderer, always, 65_536))) < 40  # what never is enough isn't tried in small blocks
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import transformers
 from parts.small_tokenizers import small_tokenizer
 from tokenizers import AddedToken, Tokenizer
 
@@ -26,6 +25,7 @@ def folder(package: str = "trl", name: str = "chat_templates") -> Path:
 
 def tokenizer_of(*sources: str, **variables: str) -> Any:
     """Return a tokenizer that knows the control tokens of some templates."""
+    transformers = pytest.importorskip("transformers")
     tokenizer = Tokenizer.from_str(small_tokenizer("qwen").to_str())
     marks = sorted({mark for source in sources for mark in _CONTROL.findall(source)})
     tokenizer.add_special_tokens([AddedToken(mark, normalized=False) for mark in marks])

@@ -55,16 +55,18 @@ def predictions(
         OSError: If the file can't be written.
 
     >>> import tempfile
+    >>> from pathlib import Path
     >>> import pyarrow as pa
     >>> table = pa.table({"prompt": ["1+1=?"], "response": ["2"], "status": ["ok"]})
     >>> folder = tempfile.TemporaryDirectory()
-    >>> print(open(predictions(table, folder.name, model="gpt", dataset="sums")).read())
+    >>> print(Path(predictions(table, folder.name, model="gpt", dataset="sums")).read_text())
     {
         "0": {
             "origin_prompt": "1+1=?",
             "prediction": "2"
         }
     }
+    >>> folder.cleanup()
     """
     for argument, name in (("model", model), ("dataset", dataset)):
         if not name or os.path.isabs(name) or os.pardir in name.split("/"):
