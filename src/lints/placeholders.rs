@@ -185,6 +185,10 @@ fn in_text(
                 let jinja = || jinja_like(text, &braces, &fields).filter(|_| subject.config.unescapes);
                 let plain = || unknown(text, &braces, columns).or_else(|| formatted(text, &braces, &fields));
                 let mut note = jinja().or_else(plain);
+                // A text that is a name in braces alone means the column, however far from the others its name is.
+                if let (true, Some(note)) = (subject.config.unescapes && text.text.trim() == shape, &mut note) {
+                    note.column.get_or_insert_with(|| name.to_owned());
+                }
                 if let (true, Some(note)) = (index, &mut note) {
                     note.message = format!("'{{{name}}}' is the retriever's column, which is no field of a sample");
                 } else if let (true, Some(note)) = (is_emptied(template, text, name), &mut note) {
@@ -283,8 +287,9 @@ fn unknown(text: &TemplateText, braces: &Braced, columns: &[&str]) -> Option<Not
     }
     let name = braces.name;
     let suggestion = closest(name, columns.iter().copied());
-    // A single letter in braces is mathematics, unless a column's name is a single letter.
-    let short = name.chars().count() == 1 && !columns.iter().any(|column| column.chars().count() == 1);
+    // A single letter in braces is mathematics, unless it is the whole text, or a column's name is a single letter.
+    let is_whole = text.text.trim() == format!("{{{name}}}");
+    let short = name.chars().count() == 1 && !is_whole && !columns.iter().any(|column| column.chars().count() == 1);
     if suggestion.is_none() && (!braces.is_identifier() || braces.is_doubled() || short) {
         return None;
     }

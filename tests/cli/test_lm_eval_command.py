@@ -121,7 +121,7 @@ GENERATE = "task: sums\ntest_split: test\ndoc_to_text: '{{ q }}'\ndoc_to_target:
 
 
 def export(form: str, *arguments: str, out: str = "b.jsonl") -> list[Any]:
-    names = [] if form.endswith("tokens") or form == "ray" else ["--model-name", "m"]
+    names = [] if form.endswith("tokens") or form in ("ray", "gemini-batch") else ["--model-name", "m"]
     command = ["export", form, "task.yaml", "--data", "test.jsonl", *names, *arguments, "--out", out]
     assert main(command) == 0
     return [json.loads(line) for line in Path(out).read_text().splitlines()] if out.endswith("l") else []
@@ -160,6 +160,21 @@ def test_other_forms_have_the_parameters_in_their_words(folder: Path) -> None:
     export("ray", out="rows.parquet")
     params = {"temperature": 0, "stop": ["a", "b", "c", "d", "e"], "max_tokens": 9}
     assert pq.read_table("rows.parquet")["sampling_params"].to_pylist() == [params] * 3
+
+
+def test_services_get_the_parameters_in_their_words(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    task = GENERATE + 'generation_kwargs: {until: ["\\n", "Q:"], max_gen_toks: 9}\n'
+    (folder / "task.yaml").write_text(task)
+    (line, *_) = export("anthropic-batch")
+    params = {key: value for key, value in line["params"].items() if key not in ("model", "messages")}
+    assert params == {"temperature": 0, "stop_sequences": ["Q:"], "max_tokens": 9}
+    assert "Anthropic takes no blank stop words" in capsys.readouterr().err
+    (line, *_) = export("openai-responses")
+    assert {"temperature": 0, "max_output_tokens": 9}.items() <= line["body"].items()
+    assert "the Responses API has no stop; the requests are without" in capsys.readouterr().err
+    (line, *_) = export("gemini-batch")
+    config = {"temperature": 0, "stopSequences": ["\n", "Q:"], "maxOutputTokens": 9}
+    assert line["request"]["generationConfig"] == config
 
 
 def joined(folder: Path, requests: list[Any], *arguments: str) -> list[Any]:

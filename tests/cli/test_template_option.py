@@ -199,3 +199,12 @@ def test_a_batch_file_with_examples(folder: Path) -> None:
     body = json.loads((folder / "batch.jsonl").read_text().splitlines()[1])["body"]
     assert [message["content"] for message in body["messages"]] == ["3+3?", "006", "a, b?", "7", "2+2?"]
     assert [message["role"] for message in body["messages"]] == [*(["user", "assistant"] * 2), "user"]
+
+
+@pytest.mark.parametrize("text", ["{system}", " {x}\n"])
+def test_a_text_that_is_a_name_alone_means_a_column(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert render("--template", "{question}", "--system", text, "--output", "messages") == 2
+    assert f"'{text.strip()}' names no column" in capsys.readouterr().err
+    assert render("--template", "{question}", "--system", text, "--output", "messages", "--unknown", "keep") == 0
+    assert prompts()[0][0]["prompt"] == text
+    assert render("--template", "{question}", "--system", f"By {text}", "--output", "messages") == 0

@@ -288,7 +288,8 @@ def _check(settings: Settings, arguments: Namespace) -> None:
         raise UsageError("--model-name: each request names the API's model (--model is a model configuration)")
     if arguments.cache_control == "auto":
         if arguments.kind not in CACHED or (arguments.url or _CHATS) != _CHATS:
-            raise UsageError(f"--cache-control: is for {', '.join(CACHED)}, and requests to {_CHATS}")
+            text = f"is for {', '.join(CACHED)}, and requests to {_CHATS}; others find equal beginnings by themselves,"
+            raise UsageError(f"--cache-control: {text} for which --order prefix is enough")
         if settings.order is None:
             raise UsageError("--cache-control: requests that begin alike have to stand together; add --order prefix")
     if arguments.prices is not None and EXPORTS[arguments.kind].writes != "requests":
@@ -417,6 +418,11 @@ def _with_params_of_task(settings: Settings, arguments: Namespace, samples: AnyS
     tokens = of_task.pop("max_tokens", of_task.pop("max_gen_toks", _MAX_TOKENS))
     stops = of_task.pop("until", None) or []
     stops = [stops] if isinstance(stops, str) else [text for text in stops if text]
+    blank = [text for text in stops if not text.strip()] if kind == "anthropic-batch" else []
+    if blank:
+        text = f"{settings.config}: Anthropic takes no blank stop words; the requests are without {blank!r}"
+        warnings.warn(text, promptpress.PromptWarning, stacklevel=2)
+        stops = [text for text in stops if text not in blank]
     stop, max_tokens = _WORDS_OF_APIS.get(kind, ("stop", "max_tokens"))
     if len(stops) > _MAX_STOPS and stop not in given and kind in ("openai-batch", "litellm-batch"):
         text = (

@@ -233,9 +233,7 @@ GROUPS: dict[str, dict[str, Keywords]] = {
     },
     "output (requests and results)": {
         "model_name": _value("NAME", "the model's name for the API"),
-        "params": _value(
-            "JSON", "parameters of all requests: '{\"temperature\": 0}'", values.json_object
-        ),
+        "params": _value("JSON", "parameters of all requests: '{\"temperature\": 0}'", values.json_object),
         "params_columns": _value("A=COL,B=COL", "parameters of each request: max_tokens=answer_length", values.pairs),
         "custom_id": _value(
             "PATTERN", "the id of a request: '{sample}-{label}', with any columns; default: unique columns"

@@ -120,8 +120,9 @@ def _parsed(path: str) -> Any:
         import yaml  # noqa: PLC0415 - an extra
     except ImportError:
         raise ConfigError(f"{path}: YAML needs PyYAML: pip install 'promptpress[cli]'") from None
+    text = read_text(path, _MAX_FILE_BYTES)
     try:
-        return yaml.safe_load(read_text(path, _MAX_FILE_BYTES))
+        return yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise ConfigError(f"{path}: not valid YAML: {reason(error)}") from None
 
