@@ -41,7 +41,8 @@ def trl_preference_tokens(
 ) -> pa.Table:
     """Make token ids of preferences: kept columns, `prompt_ids`, `chosen_ids` and `rejected_ids`.
 
-    They are the columns that the collator of TRL's `DPOTrainer` reads. `prompt_ids` is what the model is asked with, as
+    They are the columns that the collator of TRL's `DPOTrainer` reads; the trainer itself would first encode texts, so
+    it needs a `_prepare_dataset` that returns the rows as they are. `prompt_ids` is what the model is asked with, as
     far as both conversations begin with it; what follows is `chosen_ids` and `rejected_ids`. If the template writes a
     turn's header otherwise than the generation prompt, the answers follow the generation prompt all the same.
 
