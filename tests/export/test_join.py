@@ -129,7 +129,7 @@ def ended(line: dict[str, Any], reason: str) -> dict[str, Any]:
     return line
 
 
-SAID = {"type": "message", "content": [{"type": "output_text", "text": "4"}]}
+MESSAGE = {"type": "message", "content": [{"type": "output_text", "text": "4"}]}
 OF_ANTHROPIC = {"type": "message", "content": [], "stop_reason": "max_tokens"}
 
 
@@ -139,10 +139,10 @@ OF_ANTHROPIC = {"type": "message", "content": [], "stop_reason": "max_tokens"}
         (ended(chat("0", None), "content_filter"), ("refused", None, "content_filter"), 0),
         (ended(chat("0", "4"), "content_filter"), ("refused", "4", "content_filter"), 0),
         (responses(reason="content_filter"), ("refused", None, "content_filter"), 0),
-        (responses(SAID, reason="content_filter"), ("refused", "4", "content_filter"), 0),
+        (responses(MESSAGE, reason="content_filter"), ("refused", "4", "content_filter"), 0),
         (ended(chat("0", ""), "length"), ("ok", "", "length"), 1),
         (ended(chat("0", None), "length"), ("ok", None, "length"), 1),
-        (responses(SAID, reason="max_output_tokens"), ("ok", "4", "max_output_tokens"), 1),
+        (responses(MESSAGE, reason="max_output_tokens"), ("ok", "4", "max_output_tokens"), 1),
         (responses({"type": "reasoning"}, reason="max_output_tokens"), ("ok", None, "max_output_tokens"), 1),
         (
             {"custom_id": "0", "result": {"type": "succeeded", "message": OF_ANTHROPIC}},

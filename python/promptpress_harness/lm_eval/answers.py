@@ -106,13 +106,13 @@ def _model() -> Any:
 
 def _warn_of_stop_words(requests: list[Any], answers: list[str]) -> None:
     """Warn if answers hold a text at which their task ends them."""
-    found = []
+    matches = []
     for request, answer in zip(requests, answers, strict=True):
         until = request.args[1].get("until") or ()
         stops = (stop for stop in ([until] if isinstance(until, str) else until) if stop and stop in answer)
-        found += [(request, stop) for stop in islice(stops, 1)]
-    if found:
-        (first, stop), count = found[0], len(found)
+        matches += [(request, stop) for stop in islice(stops, 1)]
+    if matches:
+        (first, stop), count = matches[0], len(matches)
         message = (
             f"{count:,} of {len(answers):,} answers hold a stop word of the task, so they weren't ended there, and are "
             f"scored as they are; first task {first.task_name}, document {first.doc_id}: {stop!r}"

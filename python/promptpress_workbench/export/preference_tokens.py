@@ -138,8 +138,8 @@ def _tokens_of(
     prompt_renderer = TokenRenderer(token_engine(asking, tokenizer, RenderOptions()))
     nothing = pa.repeat(pa.scalar([], _MESSAGES), len(rows))
     with _in_column(prompt_name, engine.column):
-        asked = prompt_renderer.stream(talks((pa.field("", _MESSAGES), nothing))).read_all()
-    ids = [asked["input_ids"].to_pylist()]
+        prompt_tokens = prompt_renderer.stream(talks((pa.field("", _MESSAGES), nothing))).read_all()
+    ids = [prompt_tokens["input_ids"].to_pylist()]
     for side, completions in zip(sides, answers, strict=True):
         with _in_column(side, engine.column), warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".* have no turn of an assistant", PromptWarning)  # they are errors here
