@@ -105,3 +105,8 @@ def test_the_error_names_what_takes_token_ids(capsys: pytest.CaptureFixture[str]
     assert main(["export", "trl-tokens", *CHAT[:4], *IDS, "--out", "ids.parquet", "--quiet"]) == 0
     assert main(["audit", "ids.parquet"]) == 4
     assert "it holds token ids, which show, view, stats and diff take" in capsys.readouterr().err
+    Path("pairs.jsonl").write_text('{"chosen_ids": [5], "rejected_ids": [6], "id": 1}\n', encoding="utf-8")
+    assert main(["show", "pairs.jsonl", *IDS]) == 4
+    assert "stats and diff take by --column chosen_ids --tokenizer FILE" in capsys.readouterr().err
+    assert main(["show", "pairs.jsonl", *IDS, "--column", "chosen_ids"]) == 0
+    assert "1 token" in capsys.readouterr().out

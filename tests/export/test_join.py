@@ -118,6 +118,56 @@ def test_results_of_every_kind(result: dict[str, Any], status: str, text: str | 
     assert raw == text or (text == "no choices" and raw == "the response has no choices")
 
 
+def responses(*output: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
+    """A line of results of the Responses API, whose answer is cut off for a reason."""
+    body = {"output": list(output), "status": "incomplete", "incomplete_details": {"reason": reason}}
+    return {"custom_id": "0", "response": {"status_code": 200, "body": body}}
+
+
+def ended(line: dict[str, Any], reason: str) -> dict[str, Any]:
+    line["response"]["body"]["choices"][0]["finish_reason"] = reason
+    return line
+
+
+MESSAGE = {"type": "message", "content": [{"type": "output_text", "text": "4"}]}
+OF_ANTHROPIC = {"type": "message", "content": [], "stop_reason": "max_tokens"}
+
+
+@pytest.mark.parametrize(
+    ("result", "row", "cut"),
+    [
+        (ended(chat("0", None), "content_filter"), ("refused", None, "content_filter"), 0),
+        (ended(chat("0", "4"), "content_filter"), ("refused", "4", "content_filter"), 0),
+        (responses(reason="content_filter"), ("refused", None, "content_filter"), 0),
+        (responses(MESSAGE, reason="content_filter"), ("refused", "4", "content_filter"), 0),
+        (ended(chat("0", ""), "length"), ("ok", "", "length"), 1),
+        (ended(chat("0", None), "length"), ("ok", None, "length"), 1),
+        (responses(MESSAGE, reason="max_output_tokens"), ("ok", "4", "max_output_tokens"), 1),
+        (responses({"type": "reasoning"}, reason="max_output_tokens"), ("ok", None, "max_output_tokens"), 1),
+        (
+            {"custom_id": "0", "result": {"type": "succeeded", "message": OF_ANTHROPIC}},
+            ("ok", None, "max_tokens"),
+            1,
+        ),
+        (
+            {"key": "0", "response": {"candidates": [{"content": {}, "finishReason": "MAX_TOKENS"}]}},
+            ("ok", None, "MAX_TOKENS"),
+            1,
+        ),
+    ],
+)
+def test_answers_that_are_withheld_or_cut_off(
+    result: dict[str, Any], row: tuple[Any, ...], cut: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    joined = export.join([result], TABLE).to_pylist()[0]
+    assert (joined["status"], joined["response"], joined["finish_reason"]) == row
+    results, table = tmp_path / "out.jsonl", tmp_path / "in.parquet"
+    results.write_text(json.dumps(result))
+    pq.write_table(TABLE, table)
+    assert main(["join", str(results), "--table", str(table), "--out", str(tmp_path / "answers.parquet")]) == 0
+    assert ("; 1 answer cut off at the limit of tokens; in " in capsys.readouterr().err) == bool(cut)
+
+
 def test_results_are_files_tables_or_both(tmp_path: Path) -> None:
     first, second = tmp_path / "out.jsonl", tmp_path / "errors.jsonl"
     first.write_text(f"{json.dumps(chat('1'))}\n\n", encoding="utf-8")

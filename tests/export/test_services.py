@@ -26,6 +26,7 @@ from promptpress import export
 from promptpress_workbench.cli.process import main
 from promptpress_workbench.export.forms import EXPORTS
 from promptpress_workbench.export.message_columns import MessageMembers
+from promptpress_workbench.export.services import SERVICES
 
 BODIES: dict[str, dict[str, Any]] = {"anthropic-batch": {"max_tokens": 9}}
 TEXT, SYSTEM = {"role": "user", "content": "a"}, {"role": "system", "content": "s"}
@@ -332,6 +333,20 @@ def test_a_retry_has_the_form_of_what_was_sent(tmp_path: Path, form: str) -> Non
     again = [line for path in sorted(tmp_path.glob("again*")) for line in path.read_bytes().splitlines(keepends=True)]
     status = [row["status"] for row in expected]
     assert again == [line for line, word in zip(kept, status, strict=True) if word in ("error", "missing")]
+
+
+@pytest.mark.parametrize("form", RESULT_FORMS)
+def test_a_retry_of_another_service_is_refused(tmp_path: Path, form: str) -> None:
+    lines, expected = results(5, form, 40)
+    table, retry = pa.table({"prompt": ["é"] * len(expected)}), tmp_path / "again.jsonl"
+    for other in {*RESULT_FORMS} - {form}:
+        given = {} if other == "gemini-batch" else {"model": "m"}
+        sent = EXPORTS[other].load()(table, tmp_path / f"{other}.jsonl", **given, body=BODIES.get(other)).paths
+        titles = [SERVICES[name].title for name in (other, form)]
+        wrong = r"line 1: it is a request to {}, and the results are of {}; name"
+        with pytest.raises(pp.RenderError, match=wrong.format(*titles)):
+            export.join(lines, table, choices=True, requests=sent, retry=retry)
+        assert not retry.exists()
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -150,6 +150,24 @@ def test_the_command_encodes_and_hands_on(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.usefixtures("folder")
+def test_the_command_leaves_preferences_out(capsys: pytest.CaptureFixture[str]) -> None:
+    sound = {"prompt": "1+1?", "chosen": "2.", "rejected": "3"}
+    rows = [{**sound, "id": number} for number in range(40)]
+    rows[7]["chosen"] = rows[30]["prompt"] = None
+    Path("pairs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    given = ["--data", "pairs.jsonl", "--chat-template", "chat.jinja", "--tokenizer", "tokenizer.json", "--keep", "id"]
+    command = ["export", "trl-preference-tokens", *given, "--out", "out.jsonl"]
+    assert main(command) == 4
+    assert 'row 7, column "chosen": it is null' in capsys.readouterr().err
+    for options, left, code in (([], [7, 30], 0), (["--where", "id >= 20", "--strict"], [30], 7)):
+        assert main([*command, "--errors", "skip", *options]) == code
+        error = capsys.readouterr().err
+        assert all(f"row {row}: null_value: column" in error for row in left)
+        written = [json.loads(line)["id"] for line in Path("out.jsonl").read_text(encoding="utf-8").splitlines()]
+        assert written == [row for row in range(20 if options else 0, 40) if row not in left]
+
+
+@pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

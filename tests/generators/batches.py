@@ -310,10 +310,10 @@ def _chat(draw: random.Random, drawn: Drawn) -> tuple[Row, Expected]:
     failed = _openai_error(custom_id, fate)
     if failed is not None:
         return failed
-    ends = [draw.choice(["stop", "length"]) for _ in texts]
-    key = "content" if fate == "ok" else "refusal"
+    ends = [draw.choice(["stop", "length"] if fate == "ok" else ["stop", "content_filter"]) for _ in texts]
+    key = {"content_filter": "content", "stop": "content" if fate == "ok" else "refusal", "length": "content"}
     choices = [
-        {"index": n, "message": {"role": "assistant", "content": None, key: text}, "finish_reason": end}
+        {"index": n, "message": {"role": "assistant", "content": None, key[end]: text}, "finish_reason": end}
         for n, (text, end) in enumerate(zip(texts, ends, strict=True))
     ]
     draw.shuffle(choices)
@@ -328,14 +328,15 @@ def _response(draw: random.Random, drawn: Drawn) -> tuple[Row, Expected]:
     failed = _openai_error(custom_id, fate)
     if failed is not None:
         return failed
-    if fate == "ok":
+    is_cut = draw.random() < 0.3
+    is_withheld = is_cut and fate == "refused"
+    if fate == "ok" or is_withheld:
         content = [{"type": "output_text", "text": text, "annotations": []} for text in texts]
     else:
         content = [{"type": "refusal", "refusal": text} for text in texts]
     message = {"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": content}
     output = [{"id": "rs_1", "type": "reasoning", "summary": []}, message]
-    is_cut = draw.random() < 0.3
-    end = "max_output_tokens" if is_cut else "completed"
+    end = "content_filter" if is_withheld else "max_output_tokens" if is_cut else "completed"
     body = {
         **{"id": "resp_1", "object": "response", "created_at": 1.0, "model": "m", "output": output, "tools": []},
         **{"parallel_tool_calls": True, "tool_choice": "auto", "error": None},

@@ -329,6 +329,22 @@ def test_preferences() -> None:
     assert [tokenizer.decode(ids, skip_special_tokens=False) for ids in row.values()] == decoded
     with pytest.raises(pp.RenderError, match='column "rejected"'):
         pp.export.trl_preference_tokens([{"prompt": "1", "chosen": "2"}], chat, tokenizer)
+    texts, lists, whole = (form[0] for form in forms)
+    for sound, fault, error in (
+        (texts, {"chosen": None}, "it is null"),
+        (texts, {"prompt": None}, "it is null"),
+        (lists, {"prompt": []}, "it is empty"),
+        (lists, {"rejected": []}, "it is empty"),
+        (lists, {"rejected": [question]}, "it has no assistant message"),
+        (whole, {"rejected": None}, "it is null"),
+        (whole, {"chosen": []}, "it is empty"),
+        (whole, {"chosen": [good]}, "both answers differ from their first messages on"),
+    ):
+        with pytest.raises(pp.RenderError, match=f'row 1, column "{min(fault)}": {error}'):
+            pp.export.trl_preference_tokens([sound, sound | fault], chat, tokenizer)
+    refusing = pp.ChatTemplate("{{ raise_exception('no') }}")
+    with pytest.raises(pp.RenderError, match=r'row 0, column "prompt": .*no'):
+        pp.export.trl_preference_tokens(forms[0], refusing, tokenizer)
     beginning = {"chosen": [question, good], "rejected": [question]}
     with pytest.raises(pp.RenderError, match='row 0, column "rejected": one answer is the beginning of the other'):
         pp.export.trl_preference_tokens([beginning], chat, tokenizer)

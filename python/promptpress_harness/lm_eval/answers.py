@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable
 from functools import cache
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
+from promptpress import PromptWarning
 from promptpress.engine import as_table
 from promptpress.engine.errors import render_error
 from promptpress.engine.tables import PROMPT_COLUMN
@@ -44,7 +47,8 @@ def answers(
 
     Returns:
         A model for `lm_eval.simple_evaluate(model=...)`. It raises RenderError where an answer lacks or is of another
-        context, and NotImplementedError for log-likelihoods.
+        context, and NotImplementedError for log-likelihoods. A `PromptWarning` counts answers that hold a stop word of
+        the task, which the service wasn't told or doesn't have.
 
     Raises:
         ImportError: If lm_eval isn't installed.
@@ -83,7 +87,9 @@ def _model() -> Any:
             for request in requests:
                 contexts[request.task_name].append((request.doc_id, request.args[0]))
             given = {task: iter(_answers_of(self._source, task, self._unanswered, contexts[task])) for task in contexts}
-            return [next(given[request.task_name]) for request in requests]
+            out = [next(given[request.task_name]) for request in requests]
+            _warn_of_stop_words(requests, out)
+            return out
 
         def loglikelihood(self, requests: list[Any], **_: Any) -> Any:
             raise NotImplementedError(f"{requests[0].task_name}: scores log-likelihoods, which no answer has")
@@ -96,6 +102,22 @@ def _model() -> Any:
             return self._chat(chat_history, add_generation_prompt=add_generation_prompt)
 
     return Answers
+
+
+def _warn_of_stop_words(requests: list[Any], answers: list[str]) -> None:
+    """Warn if answers hold a text at which their task ends them."""
+    matches = []
+    for request, answer in zip(requests, answers, strict=True):
+        until = request.args[1].get("until") or ()
+        stops = (stop for stop in ([until] if isinstance(until, str) else until) if stop and stop in answer)
+        matches += [(request, stop) for stop in islice(stops, 1)]
+    if matches:
+        (first, stop), count = matches[0], len(matches)
+        message = (
+            f"{count:,} of {len(answers):,} answers hold a stop word of the task, so they weren't ended there, and are "
+            f"scored as they are; first task {first.task_name}, document {first.doc_id}: {stop!r}"
+        )
+        warnings.warn(message, PromptWarning, stacklevel=2)
 
 
 def _answers_of(source: Any, task: str, unanswered: str | None, contexts: list[tuple[int, str]]) -> list[str]:

@@ -30,8 +30,8 @@ from promptpress_workbench.cli.prompt_stream import rendered
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import say
 from promptpress_workbench.export.custom_ids import SAMPLE, columns_of
+from promptpress_workbench.export.join_results import Joined, write_retry
 from promptpress_workbench.export.join_results import joined as join_results
-from promptpress_workbench.export.join_results import write_retry
 from promptpress_workbench.export.predictions import predictions
 from promptpress_workbench.files.read.formats import find_files
 from promptpress_workbench.files.read.samples import Samples
@@ -57,17 +57,18 @@ def join(settings: Settings, arguments: Namespace) -> None:
     table, pattern = _table_and_pattern(settings, arguments.table, arguments.custom_id)
     try:
         options = {name: getattr(arguments, name) for name in ("choices", "raw", "prefix")}
-        joined, failed = join_results(arguments.results, table, custom_id=pattern, **options)
+        answered = join_results(arguments.results, table, custom_id=pattern, **options)
     except OSError as error:
         path = str(error.filename or "the results")
         raise DataError(f"{path}: {missing(path, error)}") from error
     except promptpress.TemplateError as error:
         raise UsageError(f"--custom-id: {error.message}") from error
+    joined = answered.table
     write_prompts(settings.out, out, joined.schema, joined.to_batches(), settings.compression)
     retry = written = None
     if arguments.retry is not None:
         try:
-            retry = write_retry(arguments.requests, arguments.retry, failed)
+            retry = write_retry(arguments.requests, arguments.retry, answered)
         except OSError as error:
             raise DataError(reason(error)) from error
     if scored is not None:
@@ -77,15 +78,21 @@ def join(settings: Settings, arguments: Namespace) -> None:
         except OSError as error:
             raise OutputError(str(error)) from error
     if not settings.quiet:
-        values, numbers = pc.value_counts(joined[f"{arguments.prefix}status"]).flatten()
-        counts = dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True))
-        listed = ("ok", "error", *(["refused"] if "refused" in counts else []), "missing")
-        statuses = ", ".join(f"{counts.get(status, 0):,} {status}" for status in listed)
-        say(f"{counted(len(joined), 'row')}: {statuses}; in {time.perf_counter() - start:.3f} s")
+        say(f"{_summary(answered, arguments.prefix)}; in {time.perf_counter() - start:.3f} s")
         if retry is not None:
             say(f"{counted(retry.requests, 'request')} to retry in {', '.join(retry.paths)}")
         if written is not None:
             say(f"predictions in {written}")
+
+
+def _summary(answered: Joined, prefix: str) -> str:
+    """Count the rows by their statuses, and the answers that are cut off."""
+    values, numbers = pc.value_counts(answered.table[f"{prefix}status"]).flatten()
+    counts = dict(zip(values.to_pylist(), numbers.to_pylist(), strict=True))
+    listed = ("ok", "error", *(["refused"] if "refused" in counts else []), "missing")
+    statuses = ", ".join(f"{counts.get(status, 0):,} {status}" for status in listed)
+    cut = f"; {counted(answered.cut, 'answer')} cut off at the limit of tokens" if answered.cut else ""
+    return f"{counted(len(answered.table), 'row')}: {statuses}{cut}"
 
 
 def _refuse_same(option: str, path: str, inputs: Iterable[str]) -> None:

@@ -236,7 +236,7 @@ GROUPS: dict[str, dict[str, Keywords]] = {
         "params": _value("JSON", "parameters of all requests: '{\"temperature\": 0}'", values.json_object),
         "params_columns": _value("A=COL,B=COL", "parameters of each request: max_tokens=answer_length", values.pairs),
         "custom_id": _value(
-            "PATTERN", "the id of a request: '{sample}-{label}', with any columns; default: unique columns"
+            "PATTERN", "the id of a request, of columns; default: {sample} (the row's number), {label}, {turn}"
         ),
         "url": _value("URL", "/v1/chat/completions (default), or /v1/completions for texts", values.url),
         "cache_control": _choice(

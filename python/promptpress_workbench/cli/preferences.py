@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from argparse import Namespace
 
-from promptpress.engine.errors import UsageError, counted
+from promptpress.engine.errors import RowErrors, UsageError, counted
 
 from promptpress_workbench.cli.configurations import open_samples, token_counter
 from promptpress_workbench.cli.errors import ExitCode
@@ -13,13 +13,13 @@ from promptpress_workbench.cli.jinja_sources import chat_template
 from promptpress_workbench.cli.options import first_given
 from promptpress_workbench.cli.output import chosen_out_format, keep_columns, write_prompts
 from promptpress_workbench.cli.prompt_sources import is_rendered
-from promptpress_workbench.cli.prompt_stream import reading_errors
-from promptpress_workbench.cli.run_counts import report_no_rows
+from promptpress_workbench.cli.prompt_stream import reading_errors, row_remedies
+from promptpress_workbench.cli.run_counts import Done, report_no_rows
 from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.cli.terminal import Progress, say
 from promptpress_workbench.export.preference_tokens import preference_batches
 
-_OTHERS = ("template", "system", "shots", "jinja", "model", "order", "errors", "skip_corrupt")
+_OTHERS = ("template", "system", "shots", "jinja", "model", "order")
 
 
 def export_preferences(settings: Settings, arguments: Namespace) -> ExitCode:
@@ -41,11 +41,17 @@ def export_preferences(settings: Settings, arguments: Namespace) -> ExitCode:
     samples = open_samples(settings, paths, chat)
     keep = keep_columns(settings.keep, samples.schema)
     sides = arguments.chosen or "chosen", arguments.rejected or "rejected"
-    with Progress(settings, samples.num_rows) as progress, reading_errors(samples):
-        rows = preference_batches(samples.reader(progress.advance), chat, tokenizer, sides, keep)
-        done = write_prompts(settings.out, out, rows.schema, rows, None)
+    failed = RowErrors() if settings.errors == "skip" else None
+    with Progress(settings, samples.num_rows) as progress, row_remedies(), reading_errors(samples):
+        rows = preference_batches(samples.reader(progress.advance), chat, tokenizer, sides, keep, failed=failed)
+        written = write_prompts(settings.out, out, rows.schema, rows, None)
+        done = Done(samples=progress.rows, leaves_out=True, is_strict=settings.strict)
     samples.close()
-    report_no_rows(settings, done.rows)
+    if failed is not None:
+        failed = failed if samples.chosen is None else failed.renumbered(samples.chosen.number)
+        done.errors, done.first_errors = failed.rows, failed.first
     if not settings.quiet:
-        say(f"{counted(done.rows, 'row')} in {settings.out} in {time.perf_counter() - start:.3f} s")
-    return ExitCode.OK
+        done.report_faults()
+        report_no_rows(settings, done.samples)
+        say(f"{counted(written.rows, 'row')} in {settings.out} in {time.perf_counter() - start:.3f} s")
+    return done.exit_code

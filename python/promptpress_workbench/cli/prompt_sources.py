@@ -35,7 +35,7 @@ from promptpress_workbench.cli.settings import Settings
 from promptpress_workbench.files.read.formats import DataFormat, HarnessTypes, RowChoice
 from promptpress_workbench.files.read.samples import AnySamples, ChosenRows, Samples, TableSamples
 from promptpress_workbench.prompts.file_rows import ChosenSampleRows, ChosenSource, FileRows
-from promptpress_workbench.prompts.prepared_source import PreparedSource, prepared_column
+from promptpress_workbench.prompts.prepared_source import IDS, PreparedSource, columns_of_ids, prepared_column
 from promptpress_workbench.prompts.prompt import as_request
 from promptpress_workbench.prompts.prompt_source import SampleRows, TableRows
 from promptpress_workbench.prompts.rendered_source import RenderedSource
@@ -322,8 +322,9 @@ def prompt_column_of(settings: Settings, schema: pa.Schema) -> str:
             raise UsageError(f"{MISSING_CONFIG}; or --column names the prompts that --data has already") from None
         if settings.column is None:
             hint = "--column says which has the prompts; samples come with --data"
-            if prepared_column(schema) is not None:
+            if ids := columns_of_ids(schema):
                 hint = "it holds token ids, which show, view, stats and diff take"
+                hint += "" if ids[0] == IDS else f" by --column {ids[0]} --tokenizer FILE"
             raise DataError(f"{path}: has no column {name!r}; it has {has}; {hint}") from None
         message = f"the file has no such column; it has {has}{did_you_mean(name, schema.names)}"
         raise UsageError(f"--column {name}: {message}") from None

@@ -17,6 +17,7 @@ from promptpress import DataError, PromptWarning
 from promptpress.engine import as_table
 from promptpress.engine.errors import reason, render_error
 
+from promptpress_workbench.export.services import ANTHROPIC, GEMINI, OPENAI, RESPONSES
 from promptpress_workbench.files.read.formats import find_files
 from promptpress_workbench.files.read.sources import Source
 from promptpress_workbench.files.write.json_lines import json_text
@@ -30,7 +31,8 @@ class Result(NamedTuple):
     """The parts of a request's result that `join` needs; not all of it, because there may be millions.
 
     `texts` and `finish_reasons` have an item for each choice. `is_refused` is true if the model refuses to answer, and
-    the texts say so. `raw` is the result as it came, as JSON, if it is wanted.
+    the texts say so. `services` are the titles of those whose form the result may have. `raw` is the result as it
+    came, as JSON, if it is wanted.
     """
 
     custom_id: str
@@ -41,7 +43,13 @@ class Result(NamedTuple):
     completion_tokens: int | None
     cached_tokens: int | None = None
     is_refused: bool = False
+    services: tuple[str, ...] = ()
     raw: str | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """True if the limit of tokens has cut an answer off."""
+        return self.status == "ok" and not _CUT.isdisjoint(self.finish_reasons)
 
     @property
     def succeeded(self) -> bool:
@@ -120,6 +128,7 @@ class _Reader:
             _count(completion),
             _count(cached),
             answer.error is None and False not in [choice.is_refused for choice in answer.choices],
+            answer.services,
             self._held(json_text(value)) if self._raw else None,
         )
         self.broken = min(self.broken, broken + 1)
@@ -169,6 +178,7 @@ class _Choice(NamedTuple):
 class _Answer(NamedTuple):
     """The answers to a request, or an error; and the tokens of the prompt, of the answers, and of the cache."""
 
+    services: tuple[str, ...]
     choices: list[_Choice]
     error: str | None
     tokens: tuple[Any, Any, Any] = (None, None, None)
@@ -177,6 +187,18 @@ class _Answer(NamedTuple):
 def id_of(value: Any) -> Any:
     """Return the id of a request or a result: a `custom_id`, or Gemini's `key`."""
     return _dict(value).get("custom_id", _dict(value).get("key"))
+
+
+def services_of(request: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the titles of the services whose form a request may have, as `Result.services`; none for what is none."""
+    if "body" in request and isinstance(url := request.get("url"), str):
+        return _OPENAI[1:] if url.endswith("/responses") else _OPENAI[:1]
+    return next((titles for key, titles in _SERVICES.items() if key in request), ())
+
+
+_OPENAI = (OPENAI.title, RESPONSES.title)
+_SERVICES = {OPENAI.body: _OPENAI, ANTHROPIC.body: (ANTHROPIC.title,), GEMINI.body: (GEMINI.title,)}
+"""The titles of services by the keys of their requests' bodies."""
 
 
 def _openai_answer(value: Mapping[str, Any]) -> _Answer:
@@ -197,7 +219,9 @@ def _openai_answer(value: Mapping[str, Any]) -> _Answer:
     prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
     details = usage.get("prompt_tokens_details")
     choices = _choices(body.get("choices"))
+    services = _OPENAI[:1] if choices else _OPENAI
     if isinstance(body.get("output"), list):  # of the Responses API, whose messages have parts like those of chats
+        services = _OPENAI[1:]
         given = _string(body.get("status"))
         end = _string(_dict(body.get("incomplete_details")).get("reason")) or given
         error = error or (given if given in ("failed", "cancelled") else None)
@@ -208,8 +232,12 @@ def _openai_answer(value: Mapping[str, Any]) -> _Answer:
         details = usage.get("input_tokens_details")
     if error is None and not choices:
         error = "the response has no choices"
-    answers = [_Choice(_text(c), _string(c.get("finish_reason")), _refusal(c) is not None) for c in choices]
-    return _Answer(answers, error, (prompt, completion, _dict(details).get("cached_tokens")))
+    ends = [_string(choice.get("finish_reason")) for choice in choices]
+    answers = [
+        _Choice(_text(choice), end, end == "content_filter" or _refusal(choice) is not None)
+        for choice, end in zip(choices, ends, strict=True)
+    ]
+    return _Answer(services, answers, error, (prompt, completion, _dict(details).get("cached_tokens")))
 
 
 def _anthropic_answer(result: Mapping[str, Any]) -> _Answer:
@@ -217,7 +245,11 @@ def _anthropic_answer(result: Mapping[str, Any]) -> _Answer:
     if result.get("type") != "succeeded":
         given = _dict(_dict(result.get("error")).get("error"))
         details = ": ".join(str(given[key]) for key in ("type", "message") if given.get(key))
-        return _Answer([], details or _error(result.get("error")) or str(result.get("type") or "no result"))
+        return _Answer(
+            _SERVICES[ANTHROPIC.body],
+            [],
+            details or _error(result.get("error")) or str(result.get("type") or "no result"),
+        )
     message = _dict(result.get("message"))
     texts = [str(block.get("text") or "") for block in _dicts(message.get("content")) if block.get("type") == "text"]
     end = _string(message.get("stop_reason"))
@@ -226,7 +258,7 @@ def _anthropic_answer(result: Mapping[str, Any]) -> _Answer:
     cached = usage.get("cache_read_input_tokens")
     prompt = _sum(usage.get("input_tokens"), usage.get("cache_creation_input_tokens"), cached)
     choice = _Choice("".join(texts) if texts else explanation, end, end == "refusal")
-    return _Answer([choice], None, (prompt, usage.get("output_tokens"), cached))
+    return _Answer(_SERVICES[ANTHROPIC.body], [choice], None, (prompt, usage.get("output_tokens"), cached))
 
 
 def _gemini_answer(value: Mapping[str, Any]) -> _Answer:
@@ -246,11 +278,15 @@ def _gemini_answer(value: Mapping[str, Any]) -> _Answer:
         error = "the response has no candidates"
     usage = _dict(response.get("usageMetadata"))
     completion = _sum(usage.get("candidatesTokenCount"), usage.get("thoughtsTokenCount"))
-    return _Answer(choices, error, (usage.get("promptTokenCount"), completion, usage.get("cachedContentTokenCount")))
+    tokens = (usage.get("promptTokenCount"), completion, usage.get("cachedContentTokenCount"))
+    return _Answer(_SERVICES[GEMINI.body], choices, error, tokens)
 
 
 _WITHHELD = re.compile("(IMAGE_)?(SAFETY|RECITATION|PROHIBITED_CONTENT)|BLOCKLIST|SPII|ESCALATION|MODEL_ARMOR")
 """The reasons for which Gemini withholds an answer."""
+
+_CUT = frozenset({"length", "max_output_tokens", "max_tokens", "model_context_window_exceeded", "MAX_TOKENS"})
+"""The words of all services for an answer that the limit of tokens, or the room of the model, has cut off."""
 
 
 def _sum(*counts: Any) -> int | None:

@@ -192,7 +192,7 @@ EXPORTS = {
         "preferences",
         ("chosen", "rejected"),
         "`prompt_ids`, `chosen_ids` and `rejected_ids` a row, of answers in columns, by a chat template",
-        "TRL's `DPOTrainer`",
+        "the collator of TRL's `DPOTrainer`",
     ),
     "axolotl-tokens": Export(
         "token_tables.axolotl_tokens",

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 from promptpress import PromptWarning
@@ -16,9 +16,8 @@ from promptpress.engine.tables import lazy_compute as pc
 from promptpress.engine.tables import rows_in_any_order
 from promptpress.typing import TableLike
 
-from promptpress_workbench.export.batch_results import Result, file_lines, file_values, id_of, read_results
+from promptpress_workbench.export.batch_results import Result, file_lines, file_values, id_of, read_results, services_of
 from promptpress_workbench.export.custom_ids import CustomIds
-from promptpress_workbench.export.services import SERVICES
 from promptpress_workbench.export.streams import Path, Written
 from promptpress_workbench.files.read.formats import find_files
 from promptpress_workbench.files.write.shards import sharded_lines
@@ -26,20 +25,34 @@ from promptpress_workbench.files.write.shards import sharded_lines
 _BATCH_LINES = 4096
 
 
-def write_retry(requests: Path | Iterable[Path], path: Path, failed: Iterable[str]) -> Written:
+class Joined(NamedTuple):
+    """Rows with their results.
+
+    `failed` has the ids of rows without an answer, `cut` is the number of rows with one that the limit of tokens has
+    cut off, and `services` are the titles of those whose form the results may have.
+    """
+
+    table: pa.Table
+    failed: list[str]
+    cut: int
+    services: frozenset[str]
+
+
+def write_retry(requests: Path | Iterable[Path], path: Path, given: Joined) -> Written:
     """Write the requests that failed as they were sent; warn if some of them aren't in the files that were sent.
 
+    Requests in the form of a service that none of the results is of are an error.
     If there were several files, no file of the retry has more lines or bytes than the largest of them, so that it
     keeps the limits of the service.
     """
-    given = [requests] if isinstance(requests, (str, os.PathLike)) else requests
-    files = [file for item in given for file, _ in find_files(os.fspath(item), "jsonl")]
+    sent = [requests] if isinstance(requests, (str, os.PathLike)) else requests
+    files = [file for item in sent for file, _ in find_files(os.fspath(item), "jsonl")]
     if any(os.path.realpath(file) == os.path.realpath(path) for file in files):
         raise OutputError(f"{os.fspath(path)}: it is one of the files that were sent; take another name")
-    left = dict.fromkeys(failed)
+    left = dict.fromkeys(given.failed)
     count = len(left)
     with sharded_lines(os.fspath(path), *_limits(files)) as out:
-        lines = (line for file in files for line in _failed_lines(file, left))
+        lines = (line for file in files for line in _failed_lines(file, left, given.services))
         while some := list(islice(lines, _BATCH_LINES)):
             out.write(pa.array(some, pa.large_binary()))
         if left:
@@ -59,13 +72,18 @@ def _limits(files: list[str]) -> tuple[int | None, int | None]:
     return max(map(len, sizes), default=0) or None, max(map(sum, sizes), default=0) or None
 
 
-def _failed_lines(file: str, left: dict[str, None]) -> Iterator[bytes]:
+def _failed_lines(file: str, left: dict[str, None], services: frozenset[str]) -> Iterator[bytes]:
     """Yield the lines whose ids are left, each once, and take these ids out of them."""
     for location, line, request in file_values(file):
         custom_id = id_of(request)
-        if not isinstance(custom_id, str) or not any(service.body in request for service in SERVICES.values()):
+        of_request = services_of(request)
+        if not isinstance(custom_id, str) or not of_request:
             message = f"{location}: it is no request of a batch: it has no custom_id or key, or no body"
             raise render_error("invalid_result", message)
+        if services and services.isdisjoint(of_request):
+            titles = [" or ".join(sorted(titles)) for titles in (of_request, services)]
+            message = f"{location}: it is a request to {titles[0]}, and the results are of {titles[1]}"
+            raise render_error("invalid_result", f"{message}; name the files that were sent")
         if custom_id in left:
             del left[custom_id]
             yield line if line.endswith(b"\n") else line + b"\n"
@@ -120,14 +138,15 @@ def join(
             joined together with the first ones: `join([first, second], table)`. If nothing failed, it is empty.
 
     Returns:
-        The table with `response`, `finish_reason`, `status` (`"ok"`, `"error"`, `"refused"` where the response is a
-        refusal to answer, or `"missing"` where there is no result), `error`, `prompt_tokens` (with those that a cache
-        has), `completion_tokens` (with those of reasoning) and `cached_tokens`. Reasons are in the service's own words.
+        The table with `response`, `finish_reason`, `status` (`"ok"`, `"error"`, `"refused"` where the model refuses to
+        answer or the service withholds it, or `"missing"` where there is no result), `error`, `prompt_tokens` (with
+        those that a cache has), `completion_tokens` (with those of reasoning) and `cached_tokens`. Reasons are in the
+        service's own words.
 
     Raises:
         TemplateError: If the pattern names no column of the table, or `retry` is given without `requests`.
         RenderError: If a line is no result, no result is of a row of the table, the table has a new column's name, or
-            none of the failed requests is in the files that were sent.
+            the files that were sent have none of the failed requests, or are of another service than the results.
         OSError: If a file can't be read, or the retry can't be written.
 
     Warns:
@@ -145,13 +164,13 @@ def join(
     if (requests is None) != (retry is None):
         message = "requests= names the files that were sent, and retry= the file for those that failed; give both"
         raise template_error("missing_key", "requests" if requests is None else "retry", message)
-    out, failed = joined(results, table, custom_id=custom_id, choices=choices, raw=raw, prefix=prefix)
+    out = joined(results, table, custom_id=custom_id, choices=choices, raw=raw, prefix=prefix)
     if requests is not None and retry is not None:
         try:
-            write_retry(requests, retry, failed)
+            write_retry(requests, retry, out)
         except OutputError as error:
             raise OSError(str(error)) from error
-    return out
+    return out.table
 
 
 def joined(
@@ -162,8 +181,8 @@ def joined(
     choices: bool,
     raw: bool,
     prefix: str,
-) -> tuple[pa.Table, list[str]]:
-    """Join results to the rows of the exported table, as `join`; return the ids of the rows without an answer, too."""
+) -> Joined:
+    """Join results to the rows of the exported table, as `join`."""
     exported = _in_order_of_samples(as_table(table))
     names = [f"{prefix}{name}" for name in (*_COLUMNS, *(["result"] if raw else []))]
     clashes = [name for name in names if name in exported.column_names]
@@ -186,7 +205,11 @@ def joined(
         columns.append(pa.array([None if r is None else r.raw for r in by_row], pa.large_string()))
     for name, column in zip(names, columns, strict=True):
         exported = exported.append_column(name, column)
-    return exported, [text for text, row in rows.items() if (result := by_row[row]) is None or not result.succeeded]
+    failed = [text for text, row in rows.items() if (result := by_row[row]) is None or not result.succeeded]
+    given = [result for result in by_row if result is not None]
+    titles = {frozenset(result.services) for result in given}
+    services = chain.from_iterable(some for some in titles if not any(fewer < some for fewer in titles))
+    return Joined(exported, failed, sum(result.is_cut for result in given), frozenset(services))
 
 
 def _in_order_of_samples(table: pa.Table) -> pa.Table:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pyarrow as pa
-from promptpress import RenderError
+from promptpress import PromptWarning, RenderError
 from promptpress.engine import RenderOptions, as_table, engine_of
-from promptpress.engine.errors import did_you_mean, of_row, render_error
+from promptpress.engine.errors import ABOUT_THE_TABLE, RowErrors, did_you_mean, of_row, render_error, row_error_text
 from promptpress.engine.tables import PAIR, is_json
+from promptpress.engine.tables import lazy_compute as pc
 from promptpress.engine.tokens import TokenRenderer, load_tokenizer, token_engine
 from promptpress.typing import KeptColumns, TableLike
 
@@ -38,7 +41,8 @@ def trl_preference_tokens(
 ) -> pa.Table:
     """Make token ids of preferences: kept columns, `prompt_ids`, `chosen_ids` and `rejected_ids`.
 
-    They are the columns that the collator of TRL's `DPOTrainer` reads. `prompt_ids` is what the model is asked with, as
+    They are the columns that the collator of TRL's `DPOTrainer` reads; the trainer itself would first encode texts, so
+    it needs a `_prepare_dataset` that returns the rows as they are. `prompt_ids` is what the model is asked with, as
     far as both conversations begin with it; what follows is `chosen_ids` and `rejected_ids`. If the template writes a
     turn's header otherwise than the generation prompt, the answers follow the generation prompt all the same.
 
@@ -74,16 +78,37 @@ def trl_preference_tokens(
 
 
 def preference_batches(
-    reader: pa.RecordBatchReader, chat: ChatTemplate, tokenizer: object, sides: tuple[str, str], keep: Sequence[str]
+    reader: pa.RecordBatchReader,
+    chat: ChatTemplate,
+    tokenizer: object,
+    sides: tuple[str, str],
+    keep: Sequence[str],
+    *,
+    failed: RowErrors | None = None,
 ) -> pa.RecordBatchReader:
-    """Make the rows of `trl_preference_tokens` batch by batch; errors name the row among all."""
+    """Make the rows of `trl_preference_tokens` batch by batch; errors name the row among all.
+
+    Rows that have none are left out and added to `failed`, unless it is None: then they are errors.
+    """
     loaded = load_tokenizer(tokenizer)
 
     def converted(batch: pa.RecordBatch, first_row: int) -> pa.RecordBatch:
-        try:
-            return _tokens_of(pa.Table.from_batches([batch]), chat, loaded, sides, keep)
-        except RenderError as error:
-            raise (error if error.row is None else of_row(error, first_row + error.row)) from None
+        done, parts = [], [(first_row, batch)]
+        while parts:
+            first, rows = parts.pop()
+            half = rows.num_rows // 2
+            try:
+                done.append(_tokens_of(pa.Table.from_batches([rows]), chat, loaded, sides, keep))
+            except RenderError as error:
+                if error.row is None or error.code in ABOUT_THE_TABLE or failed is None:
+                    raise (error if error.row is None else of_row(error, first + error.row)) from None
+                if half:
+                    parts += [(first + half, rows.slice(half)), (first, rows.slice(0, half))]
+                else:
+                    failed.add([first], [row_error_text(error)])
+        done = done or [_tokens_of(pa.Table.from_batches([batch.slice(0, 0)]), chat, loaded, sides, keep)]
+        (out,) = pa.Table.from_batches(done).combine_chunks().to_batches() or done[:1]
+        return out
 
     return converted_reader(reader, converted)
 
@@ -99,7 +124,8 @@ def _tokens_of(
     if not len(rows):
         return pa.RecordBatch.from_pydict(kept | {name: pa.array([], _IDS) for name in _COLUMNS})
     engine = engine_of(chat)
-    prompts, *answers = _parts_of(rows, engine.column, sides)
+    prompt_name, (prompts, *answers) = _parts_of(rows, engine.column, sides)
+    _refuse_nothing(dict(zip((prompt_name, *sides), (prompts, *answers), strict=True)))
     others = rows.drop_columns([name for name in {*sides, *PAIR, engine.column} if name in rows.column_names])
 
     def talks(completions: Part) -> pa.Table:
@@ -111,15 +137,23 @@ def _tokens_of(
     asking = engine if engine.chat_settings.add_generation_prompt else engine.with_other_end
     prompt_renderer = TokenRenderer(token_engine(asking, tokenizer, RenderOptions()))
     nothing = pa.repeat(pa.scalar([], _MESSAGES), len(rows))
-    ids = [prompt_renderer.stream(talks((pa.field("", _MESSAGES), nothing))).read_all()["input_ids"].to_pylist()]
+    with _in_column(prompt_name, engine.column):
+        prompt_tokens = prompt_renderer.stream(talks((pa.field("", _MESSAGES), nothing))).read_all()
+    ids = [prompt_tokens["input_ids"].to_pylist()]
     for side, completions in zip(sides, answers, strict=True):
-        tokens = chat.tokenize(talks(completions), tokenizer, turns="each")
+        with _in_column(side, engine.column), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".* have no turn of an assistant", PromptWarning)  # they are errors here
+            tokens = chat.tokenize(talks(completions), tokenizer, turns="each")
         samples = tokens["sample"].to_pylist()
         if samples != list(range(len(rows))):
             row = next(number for number, sample in enumerate([*samples, None]) if sample != number)
-            remedy = "each answer has to be one turn of the assistant, or turns that the template only appends"
-            message = f"an answer has no row of its own, or several: {remedy}"
-            raise render_error("unconvertible_value", message, min(row, *samples[row:], len(rows) - 1), side)
+            row = min(row, *samples[row:], len(rows) - 1)
+            if row not in samples:
+                raise render_error("no_assistant_message", "it has no assistant message that is written", row, side)
+            message = (
+                "the template writes its turns in several ways, and an answer is one turn, or turns it only appends"
+            )
+            raise render_error("unconvertible_value", message, row, side)
         ids.append(tokens["input_ids"].to_pylist())
     lengths = [min(_common(prompt, side) for side in sides_of) for prompt, *sides_of in zip(*ids, strict=True)]
     out = [[of_row[:length] for of_row, length in zip(ids[0], lengths, strict=True)]]
@@ -127,20 +161,56 @@ def _tokens_of(
     return pa.RecordBatch.from_pydict(kept | {name: pa.array(of, _IDS) for name, of in zip(_COLUMNS, out, strict=True)})
 
 
-def _parts_of(rows: pa.Table, column: str, sides: tuple[str, str]) -> list[Part]:
-    """Return the prompts and both answers; without a column of prompts they are the messages with which both begin."""
+@contextmanager
+def _in_column(name: str, conversations: str) -> Iterator[None]:
+    """Name the column of the data by an error in what is made of it, a column of conversations."""
+    try:
+        yield
+    except RenderError as error:
+        if error.column not in (None, conversations):
+            raise
+        raise render_error(error.code, error.message, error.row, name) from error.__cause__
+
+
+def _refuse_nothing(parts: Mapping[str, Part]) -> None:
+    """Refuse the first row in which a part is null or an empty list of messages."""
+    faults = []
+    for name, (field, column) in parts.items():
+        faults.append((pc.index(pc.is_null(column), True).as_py(), name, _NULL))
+        empty = None
+        if is_json(field):
+            empty = pa.array([value == [] for value in _values_of(field, column)], pa.bool_())
+        elif pa.types.is_list(field.type) or pa.types.is_large_list(field.type):
+            empty = pc.equal(pc.list_value_length(column), 0)
+        if empty is not None:
+            faults.append((pc.index(empty, True).as_py(), name, _EMPTY))
+    for row, name, error in sorted(fault for fault in faults if fault[0] >= 0):
+        raise render_error(*error, row, name)
+
+
+_NULL = "null_value", "it is null, and a preference has a prompt and two answers"
+_EMPTY = "incomplete_message", "it is empty, and has to have a message"
+
+
+def _values_of(field: pa.Field, column: pa.ChunkedArray | pa.Array) -> list[Any]:
+    """Return the values of a column of lists or of JSON."""
+    values: list[Any] = column.to_pylist()
+    return [json.loads(text or "null") for text in values] if is_json(field) else values
+
+
+def _parts_of(rows: pa.Table, column: str, sides: tuple[str, str]) -> tuple[str, list[Part]]:
+    """Return the column of prompts, the prompts and both answers.
+
+    Without a column of prompts they are the messages with which both answers begin.
+    """
     given = [(rows.schema.field(name), rows.column(name)) for name in sides]
     prompt = next((name for name in (PROMPT, column) if name in rows.column_names), None)
     if prompt is not None:
-        return [(rows.schema.field(prompt), rows.column(prompt)), *given]
+        return prompt, [(rows.schema.field(prompt), rows.column(prompt)), *given]
+    _refuse_nothing(dict(zip(sides, given, strict=True)))
     are_json = [is_json(field) for field, _ in given]
-    talks = [column.to_pylist() for _, column in given]
-    talks = [
-        [json.loads(talk or "null") for talk in side] if is_text else side
-        for side, is_text in zip(talks, are_json, strict=True)
-    ]
     parts: list[list[Any]] = [[], [], []]
-    for row, (better, worse) in enumerate(zip(*talks, strict=True)):
+    for row, (better, worse) in enumerate(zip(*(_values_of(*part) for part in given), strict=True)):
         if not isinstance(better, list) or not isinstance(worse, list):
             message = "texts need a column 'prompt'; only lists of messages can have it in both"
             raise render_error("missing_column", message, column=PROMPT)
@@ -148,9 +218,13 @@ def _parts_of(rows: pa.Table, column: str, sides: tuple[str, str]) -> list[Part]
         if count in (len(better), len(worse)):
             message = "one answer is the beginning of the other, so it isn't known where the prompt ends"
             raise render_error("no_assistant_message", message, row, sides[count == len(worse)])
+        if not count:
+            message = "both answers differ from their first messages on, so there is no prompt"
+            raise render_error("incomplete_message", message, row, sides[0])
         for part, side, value in zip(parts, (0, 0, 1), (better[:count], better[count:], worse[count:]), strict=True):
             part.append(json.dumps(value, ensure_ascii=False) if are_json[side] else value)
-    return [(given[n][0], pa.array(values, given[n][0].type)) for n, values in zip((0, 0, 1), parts, strict=True)]
+    made = [(given[n][0], pa.array(values, given[n][0].type)) for n, values in zip((0, 0, 1), parts, strict=True)]
+    return sides[0], made
 
 
 def _common(items: Sequence[Any], others: Sequence[Any]) -> int:

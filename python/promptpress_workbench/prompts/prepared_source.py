@@ -22,6 +22,7 @@ from promptpress_workbench.prompts.rendered_source import rendered_errors
 from promptpress_workbench.prompts.token_cells import TokenTexts, cells_of_ids
 
 IDS = "input_ids"
+_END = "_ids"  # of the names of columns of ids, which may be JSON
 LABELS = "labels"
 MASKS = ("assistant_masks", "completion_mask", "loss_mask")
 """The columns that are true for what is trained."""
@@ -38,8 +39,14 @@ def prepared_column(schema: pa.Schema, name: str | None = None) -> str | None:
     if index < 0:
         return None
     field = schema.field(index)
-    is_ids = field.name == IDS and is_json(field)
+    is_ids = field.name.endswith(_END) and is_json(field)
     return field.name if is_ids or _holds(field.type, types.is_integer) else None
+
+
+def columns_of_ids(schema: pa.Schema) -> list[str]:
+    """Return the columns that probably hold token ids, `input_ids` first."""
+    names = sorted(schema.names, key=lambda name: name != IDS)
+    return [name for name in names if name.endswith(_END) and prepared_column(schema, name) is not None]
 
 
 def _holds(kind: pa.DataType, is_value: Any) -> bool:

@@ -351,3 +351,5 @@ def test_preferences_of_trl(name: str, rows: list[Any]) -> None:
         opening = tokenizer.encode("<think>\n", add_special_tokens=False)
         wanted = [row | {"prompt_ids": row["prompt_ids"] + opening} for row in wanted]
     assert result == wanted
+    with pytest.raises(KeyError, match="chosen"):  # so the step is left out for rows that are encoded
+        prepare(SimpleNamespace(_tokenizer=tokenizer), datasets.Dataset.from_list(result), tokenizer, arguments, "x")

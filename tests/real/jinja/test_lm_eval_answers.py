@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+import warnings
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -172,6 +173,20 @@ def test_answers_that_are_missing_or_of_other_contexts(tmp_path: Path) -> None:
         evaluated(promptpress_lm_eval.answers(pa.concat_tables([table, table])), name, rows)
     with pytest.raises(NotImplementedError, match="scores log-likelihoods"):
         promptpress_lm_eval.answers(table).loglikelihood([type("R", (), {"task_name": "t"})])
+
+
+def test_answers_that_hold_a_stop_word_are_warned_of(tmp_path: Path) -> None:
+    name, rows = str(SHIPPED / "gsm8k/gsm8k.yaml"), SUMS[:5]
+    table = pq.read_table(answered(tmp_path, name, rows, []))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pp.PromptWarning)
+        evaluated(promptpress_lm_eval.answers(table), name, rows)
+    texts = [text + "\nQuestion: 1" * (row in (2, 4)) for row, text in enumerate(table["response"].to_pylist())]
+    table = table.drop_columns(["response"]).append_column("response", pa.array(texts))
+    message = "2 of 5 answers hold a stop word of the task, .* first task gsm8k, document 2: 'Question:'"
+    with pytest.warns(pp.PromptWarning, match=message):
+        have = evaluated(promptpress_lm_eval.answers(table), name, rows)
+    assert [sample["resps"] for sample in have["samples"]["gsm8k"][:5]] == [[[text]] for text in texts]
 
 
 def test_texts_of_a_chat_template(tmp_path: Path) -> None:
