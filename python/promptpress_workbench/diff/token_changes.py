@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, groupby, pairwise
+from operator import eq
 from typing import Literal, NamedTuple
 
 from promptpress_workbench.prompts.escapes import UNICODE, runs
@@ -142,9 +143,7 @@ def _cause(signs: Sequence[_Sign], start: int, stretches: Sequence[Sequence[_Sig
     if has_header and has_text:
         return "messages"
     for part, pattern in _PARTS.items():
-        if any(map(pattern.search, names)) or (
-            not names and not _CLOSES.search(before) and pattern.search(before)
-        ):
+        if any(map(pattern.search, names)) or (not names and not _CLOSES.search(before) and pattern.search(before)):
             return part
     if has_header or (not names and not has_text and begins_turn(before)):
         return "header"
@@ -174,6 +173,10 @@ def _opens(sign: _Sign) -> bool:
     return _PARTS["think block"].search(sign.control) is not None and _CLOSES.search(sign.control) is None
 
 
+def _is_blank(sign: _Sign) -> bool:
+    return not sign.control and set(sign.text) <= {UNICODE.newline, UNICODE.space, UNICODE.tab}
+
+
 def _blocks(a: _Side, b: _Side) -> Iterator[_Block]:
     """Yield the stretches in which two sides differ; after some equal tokens a new one begins."""
     ends = len(a.ids), len(b.ids)
@@ -191,11 +194,9 @@ def _blocks(a: _Side, b: _Side) -> Iterator[_Block]:
             i, j = i + 1, j + 1
             continue
         back = 0
-        if dropped := _think_block(a, i, b, j):
-            stop, end = dropped, 0
-        elif dropped := _think_block(b, j, a, i):
-            stop, end = 0, dropped
-        else:
+        stop = _think_block(a, i, b, j) or _blanks(a, i, b, j)
+        end = 0 if stop else _think_block(b, j, a, i) or _blanks(b, j, a, i)
+        if not stop and not end:
             stop, end = _resumed(a, i, b, j, places)
             if (i + stop, j + end) != ends and not (stop and end):
                 back = _moved(*((a, i, stop) if stop else (b, j, end)), i - done)
@@ -224,10 +225,17 @@ def _think_block(side: _Side, start: int, other: _Side, index: int) -> int:
     end = next((n for n in following if side.signs[n].text == _TEXT or side.signs[n].control), len(side.ids))
     wanted = other.ids[index : index + _SAME]
     for stop in range(close + 1, end + 1):
-        if (found := side.ids[stop : stop + _SAME]) and found == wanted[: len(found)]:
+        if stop < len(side.ids) and all(map(eq, side.ids[stop : stop + _SAME], wanted)):
             return stop - start
     has_tags_alone = any(side.ids[n : n + _SAME] == wanted for n in range(start + 1, min(start + 6, close)))
-    return 0 if has_tags_alone else end - start
+    return 0 if has_tags_alone and end < len(side.ids) else end - start
+
+
+def _blanks(side: _Side, start: int, other: _Side, index: int) -> int:
+    """Count the blanks that one side alone has before a control token that both have."""
+    stop = next((n for n in range(start, len(side.ids)) if not _is_blank(side.signs[n])), len(side.ids))
+    is_control = stop < len(side.ids) and index < len(other.ids) and side.signs[stop].control
+    return stop - start if is_control and side.ids[stop] == other.ids[index] else 0
 
 
 def _resumed(
@@ -248,14 +256,6 @@ def _resumed(
             if not (_are_fewer_turns(*stretches) or _are_fewer_turns(*stretches[::-1])):
                 found = min(found, (rest[0] - count, rest[1] - count), key=sum)
             break
-    for number, (side, start, other, index) in enumerate(((a, i, b, j), (b, j, a, i))):  # or after blanks and headers
-        tail = side.ids[start:]
-        for skipped in range(1, min(sum(found), rest[1 - number]) if 0 < len(tail) < _SAME else 0):
-            if other.signs[index + skipped - 1].text == _TEXT:
-                break
-            if other.ids[index + skipped : index + skipped + len(tail)] == tail:
-                found = (skipped, 0) if number else (0, skipped)
-                break
     return found
 
 
