@@ -197,6 +197,11 @@ _ALTERNATIVES = {
     ("show", "limit"): "--row 0-9 shows the first ten rows, and --max says how many of --grep",
     ("show", "html"): "promptpress view --html FILE writes a page",
     ("diff", "limit"): "--where chooses rows, and --max says how many differences are shown",
+    **dict.fromkeys(
+        (("diff", "max_tokens"), ("diff", "truncation")),
+        "`promptpress export trl-tokens --max-tokens 512 --out b.parquet` truncates one side, and "
+        "`promptpress diff a.parquet b.parquet --tokenizer FILE` compares",
+    ),
     ("tokenize", "order"): "token ids stay in the order of the samples; render has it for texts",
     ("view", "out"): "--html FILE writes some prompts into one file",
 }

@@ -253,8 +253,10 @@ def _resumed(
     for count in range(min(_SAME - 1, *rest), 0, -1):  # fewer are enough at the end of both, unless one ends earlier
         if a.ids[-count:] == b.ids[-count:]:
             stretches = a.signs[i:-count], b.signs[j:-count]
-            if not (_are_fewer_turns(*stretches) or _are_fewer_turns(*stretches[::-1])):
-                found = min(found, (rest[0] - count, rest[1] - count), key=sum)
+            if sum(rest) - 2 * count < sum(found) and not (
+                _are_fewer_turns(*stretches) or _are_fewer_turns(*stretches[::-1])
+            ):
+                found = rest[0] - count, rest[1] - count
             break
     return found
 
