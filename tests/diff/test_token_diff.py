@@ -262,10 +262,14 @@ def test_few_causes_make_few_groups(is_dropped_in_a: bool, most: int) -> None:
     side = "A" if not is_dropped_in_a else "B"
     think = f"think block: only in {side}: <think>…"
     blanks = f"blanks after a turn: only in {side}: ↵,"
-    known = {CUT, f"{think}</think>↵↵, after <|im_start|>assistant↵", f"{think}, cut off, after <|im_start|>assistant↵"}
-    known |= {f"{blanks} after <|im_end|>", f"{blanks} at the end, after <|im_end|>"}
+    expected = {
+        CUT,
+        f"{think}</think>↵↵, after <|im_start|>assistant↵",
+        f"{think}, cut off, after <|im_start|>assistant↵",
+    }
+    expected |= {f"{blanks} after <|im_end|>", f"{blanks} at the end, after <|im_end|>"}
     # A text that is cut directly before its end lacks that alone.
-    known |= {
+    expected |= {
         f"end of a turn: only in B: <|im_end|>{end}, at the end, in the text after </think>↵↵" for end in ("", "↵")
     }
     for _ in range(part_of(60)):
@@ -279,7 +283,7 @@ def test_few_causes_make_few_groups(is_dropped_in_a: bool, most: int) -> None:
             dropped += text if is_last else turn(question.strip(), answer.strip()).replace("<|im_end|>\n", "<|im_end|>")
         sides = (dropped, full) if is_dropped_in_a else (full, dropped)
         groups = groups_of(*sides, cut=most)
-        assert groups <= known
+        assert groups <= expected
         length = len(small_tokenizer().encode(sides[0], add_special_tokens=False).ids)
         assert CUT in groups or length < most + 4
 

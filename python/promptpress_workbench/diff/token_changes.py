@@ -39,7 +39,8 @@ _PARTS: dict[Cause, re.Pattern[str]] = {
 }
 """The parts of a turn that control tokens name."""
 _CLOSES = re.compile(r"^\W*/|(?<![a-z])end(?![a-z])", re.IGNORECASE)
-_INNER = re.compile("[{0}]*{1}[{0}]*".format(UNICODE.newline + UNICODE.space + UNICODE.tab, _TEXT))
+_BLANKS = {UNICODE.newline, UNICODE.space, UNICODE.tab}
+_INNER = re.compile("[{0}]*{1}[{0}]*".format("".join(_BLANKS), _TEXT))
 """The text between two tags, with the blanks at its edges, which depend on its last token."""
 
 _Block = tuple[int, int, int, int]
@@ -70,11 +71,10 @@ class TokenChange:
 
 def token_changes(a: Sequence[TokenCell], b: Sequence[TokenCell]) -> Iterator[TokenChange]:
     """Yield the stretches in which ids differ, then those of equal ids of which one side alone trains the tokens."""
-    for name, cells in (("A", a), ("B", b)):
-        if any(cell.is_unknown for cell in cells):
-            text = f"{name} holds ids that this vocabulary lacks: another tokenizer?"
-            yield TokenChange("ids", text, "vocabulary", (0, len(a)), (0, len(b)))
-            return
+    for name in [name for name, cells in (("A", a), ("B", b)) if any(cell.is_unknown for cell in cells)]:
+        text = f"{name} holds ids that this vocabulary lacks: another tokenizer?"
+        yield TokenChange("ids", text, "vocabulary", (0, len(a)), (0, len(b)))
+        return
     signs = _signs(a), _signs(b)
     sides = [_Side([cell.id for cell in cells], of_side) for cells, of_side in zip((a, b), signs, strict=True)]
     blocks = list(_blocks(*sides))
@@ -92,7 +92,7 @@ def token_changes(a: Sequence[TokenCell], b: Sequence[TokenCell]) -> Iterator[To
                 trained = signs[0][start + first : start + last]
                 cause = "label" if "label" in side else _cause(signs[0], start + first, [trained])
                 where = (start + first, start + last), (begin + first, begin + last)
-                text = f"{side}: {_shortened(trained)}, {_location(signs[0], start + first)}"
+                text = f"{side}: {_summary(trained)}, {_location(signs[0], start + first)}"
                 yield TokenChange("mask", text, cause, *where)
         start, begin = block[1], block[3]
 
@@ -111,12 +111,12 @@ def _described(
 ) -> tuple[str, Cause]:
     """Return the description of a stretch of other ids, and its cause."""
     stretches = [of_side[slice(*numbers)] for of_side, numbers in zip(signs, where, strict=True)]
-    texts = list(map(_shortened, stretches))
+    texts = list(map(_summary, stretches))
     location = _location(signs[0], where[0][0])
     is_end = [stop == len(of_side) for (_, stop), of_side in zip(where, signs, strict=True)]
     for side, lacking in enumerate("AB"):
         (start, _), other = where[side], stretches[1 - side]
-        is_short = not texts[side] or (_has_turn(signs[side][:start]) and _are_fewer_turns(stretches[side], other))
+        is_short = not texts[side] or (_has_turn(signs[side][:start]) and _has_turn(other) > _has_turn(stretches[side]))
         if is_short and all(is_end) and any(sign.text == _TEXT for sign in other):
             return f"{lacking} ends earlier: its text is cut off", "truncation"
     sides = [f"{text} in {side}" for text, side in zip(texts, "AB", strict=True) if text]
@@ -163,18 +163,9 @@ def _has_turn(signs: Iterable[_Sign]) -> bool:
     return any(map(begins_turn, _controls(signs)))
 
 
-def _are_fewer_turns(signs: Iterable[_Sign], others: Iterable[_Sign]) -> bool:
-    """Return true if a turn begins among the other signs alone."""
-    return not _has_turn(signs) and _has_turn(others)
-
-
 def _opens(sign: _Sign) -> bool:
     """Return true for the control token at the beginning of a think block."""
     return _PARTS["think block"].search(sign.control) is not None and _CLOSES.search(sign.control) is None
-
-
-def _is_blank(sign: _Sign) -> bool:
-    return not sign.control and set(sign.text) <= {UNICODE.newline, UNICODE.space, UNICODE.tab}
 
 
 def _blocks(a: _Side, b: _Side) -> Iterator[_Block]:
@@ -185,19 +176,19 @@ def _blocks(a: _Side, b: _Side) -> Iterator[_Block]:
     if i < least and a.ids[ends[0] - least :] == b.ids[ends[1] - least :]:
         yield 0, ends[0] - least, 0, ends[1] - least
         return
-    places: dict[tuple[int | None, ...], list[int]] = defaultdict(list)  # in B, keyed by the tokens there
+    starts: dict[tuple[int | None, ...], list[int]] = defaultdict(list)  # in B, keyed by the tokens there
     for index in range(j, ends[1] - _SAME + 1 if i < ends[0] else j):
-        places[tuple(b.ids[index : index + _SAME])].append(index)
+        starts[tuple(b.ids[index : index + _SAME])].append(index)
     done = 0
     while (i, j) != ends:
         if i < ends[0] and j < ends[1] and a.ids[i] == b.ids[j]:
             i, j = i + 1, j + 1
             continue
         back = 0
-        stop = _think_block(a, i, b, j) or _blanks(a, i, b, j)
-        end = 0 if stop else _think_block(b, j, a, i) or _blanks(b, j, a, i)
+        stop = _inserted(a, i, b, j)
+        end = 0 if stop else _inserted(b, j, a, i)
         if not stop and not end:
-            stop, end = _resumed(a, i, b, j, places)
+            stop, end = _resumed(a, i, b, j, starts)
             if (i + stop, j + end) != ends and not (stop and end):
                 back = _moved(*((a, i, stop) if stop else (b, j, end)), i - done)
         i, j = i + stop, j + end
@@ -212,53 +203,50 @@ def _moved(side: _Side, start: int, count: int, limit: int) -> int:
     return next(whole, most)
 
 
-def _think_block(side: _Side, start: int, other: _Side, index: int) -> int:
-    """Count the tokens of a think block that begins here on one side alone, with the blanks after it."""
-    if start == len(side.ids) or index == len(other.ids) or not _opens(side.signs[start]) or _opens(other.signs[index]):
+def _inserted(side: _Side, start: int, other: _Side, index: int) -> int:
+    """Count the tokens of a think block, or of blanks before a control token, that stand here on one side alone."""
+    ids, signs = side
+    numbers = range(start, len(ids))
+    if start == len(ids) or index == len(other.ids):
         return 0
-    controls = ((n, name) for n in range(start + 1, len(side.ids)) if (name := side.signs[n].control))
-    turn_or_end = ((n, name) for n, name in controls if begins_turn(name) or _PARTS["think block"].search(name))
-    close, name = next(turn_or_end, (len(side.ids), ""))
-    if begins_turn(name):
+    stop = next((n for n in numbers if signs[n].control or not set(signs[n].text) <= _BLANKS), start)
+    if signs[stop].control and ids[stop] == other.ids[index]:
+        return stop - start
+    if not _opens(signs[start]) or _opens(other.signs[index]):
         return 0
-    following = range(close + 1, len(side.ids))
-    end = next((n for n in following if side.signs[n].text == _TEXT or side.signs[n].control), len(side.ids))
+    pattern = _PARTS["think block"]
+    close = next(
+        (n for n in numbers[1:] if begins_turn(signs[n].control) or pattern.search(signs[n].control)), len(ids)
+    )
+    if close < len(ids) and begins_turn(signs[close].control):
+        return 0
+    end = next((n for n in range(close + 1, len(ids)) if signs[n].text == _TEXT or signs[n].control), len(ids))
     wanted = other.ids[index : index + _SAME]
-    for stop in range(close + 1, end + 1):
-        if stop < len(side.ids) and all(map(eq, side.ids[stop : stop + _SAME], wanted)):
+    for stop in range(close + 1, min(end + 1, len(ids))):
+        if all(map(eq, ids[stop : stop + _SAME], wanted)):
             return stop - start
-    has_tags_alone = any(side.ids[n : n + _SAME] == wanted for n in range(start + 1, min(start + 6, close)))
-    return 0 if has_tags_alone and end < len(side.ids) else end - start
-
-
-def _blanks(side: _Side, start: int, other: _Side, index: int) -> int:
-    """Count the blanks that one side alone has before a control token that both have."""
-    stop = next((n for n in range(start, len(side.ids)) if not _is_blank(side.signs[n])), len(side.ids))
-    is_control = stop < len(side.ids) and index < len(other.ids) and side.signs[stop].control
-    return stop - start if is_control and side.ids[stop] == other.ids[index] else 0
+    has_tags_alone = any(ids[n : n + _SAME] == wanted for n in range(start + 1, min(start + 6, close)))
+    return 0 if has_tags_alone and end < len(ids) else end - start
 
 
 def _resumed(
-    a: _Side, i: int, b: _Side, j: int, places: Mapping[tuple[int | None, ...], Sequence[int]]
+    a: _Side, i: int, b: _Side, j: int, starts: Mapping[tuple[int | None, ...], Sequence[int]]
 ) -> tuple[int, int]:
     """Return how many tokens of each side stand before the nearest place from which on some are equal."""
-    found = rest = len(a.ids) - i, len(b.ids) - j
+    nearest = rest = len(a.ids) - i, len(b.ids) - j
     for skipped in range(rest[0] - _SAME + 1):
-        if skipped >= sum(found):
+        if skipped >= sum(nearest):
             break
-        of_tokens = places.get(tuple(a.ids[i + skipped : i + skipped + _SAME]), ())
-        place = bisect_left(of_tokens, j)
-        if place < len(of_tokens) and skipped + of_tokens[place] - j < sum(found):
-            found = skipped, of_tokens[place] - j
-    for count in range(min(_SAME - 1, *rest), 0, -1):  # fewer are enough at the end of both, unless one ends earlier
-        if a.ids[-count:] == b.ids[-count:]:
-            stretches = a.signs[i:-count], b.signs[j:-count]
-            if sum(rest) - 2 * count < sum(found) and not (
-                _are_fewer_turns(*stretches) or _are_fewer_turns(*stretches[::-1])
-            ):
-                found = rest[0] - count, rest[1] - count
-            break
-    return found
+        equal = starts.get(tuple(a.ids[i + skipped : i + skipped + _SAME]), ())
+        index = bisect_left(equal, j)
+        if index < len(equal) and skipped + equal[index] - j < sum(nearest):
+            nearest = skipped, equal[index] - j
+    # Fewer are enough at the end of both, unless one side ends earlier.
+    same = next((n for n in range(min(_SAME - 1, *rest), 0, -1) if a.ids[-n:] == b.ids[-n:]), 0)
+    is_nearer = same and sum(rest) - 2 * same < sum(nearest)
+    if is_nearer and _has_turn(a.signs[i:-same]) == _has_turn(b.signs[j:-same]):
+        return rest[0] - same, rest[1] - same
+    return nearest
 
 
 def _signs(cells: Sequence[TokenCell]) -> list[_Sign]:
@@ -295,14 +283,10 @@ def _visible_text(text: str) -> str:
 
 
 def _summary(signs: Sequence[_Sign]) -> str:
-    """Return what stands for some cells, with runs of the same sign once."""
-    return "".join(text for text, _ in groupby(sign.text for sign in signs))
-
-
-def _shortened(signs: Sequence[_Sign]) -> str:
-    """Return what stands for some cells, up to the control tokens that are too many."""
+    """Return what stands for some cells, with runs of the same sign once, up to too many control tokens."""
     controls = [index for index, sign in enumerate(signs) if sign.control]
-    return _summary(signs[: controls[_MANY]]) + _TEXT if len(controls) > _MANY else _summary(signs)
+    stop = controls[_MANY] if len(controls) > _MANY else len(signs)
+    return "".join(text for text, _ in groupby([*(sign.text for sign in signs[:stop]), *[_TEXT][: len(signs) - stop]]))
 
 
 def _location(signs: Sequence[_Sign], index: int) -> str:
