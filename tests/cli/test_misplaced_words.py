@@ -63,6 +63,7 @@ def test_a_number_in_the_place_of_a_configuration(capsys: pytest.CaptureFixture[
         (["show", "--html", "page.html"], "promptpress view --html FILE writes a page"),
         (["show", "--limit", "5"], "--row 0-9 shows the first ten rows"),
         (["diff", "--limit", "5"], "--where chooses rows, and --max says how many differences are shown"),
+        (["diff", "--max-tokens", "512"], "`promptpress export trl-tokens --max-tokens 512 --out b.parquet` truncates"),
         (["tokenize", "--order", "prefix"], "token ids stay in the order of the samples"),
         (["stats", "--out", "stats.json"], "stats prints to standard output; > FILE keeps it"),
         (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -197,3 +198,105 @@ def test_changes_lead_from_one_side_to_the_other() -> None:
         pairs = zip(*kept, strict=True)
         assert of_masks == {n for n, m in pairs if sides[0][n].trained != sides[1][m].trained}
         assert not list(token_changes(sides[0], sides[0]))
+
+
+TAGS = [("<think>", "</think>"), ("[THINK]", "[/THINK]")]
+"""Tags that are added tokens of the small tokenizer, and tags that it spells."""
+
+
+def groups_of(*sides: str, cut: int | None = None) -> set[str]:
+    """Return the groups of one pair of texts, of which the first is truncated; answers are trained."""
+    texts = TokenTexts(small_tokenizer())
+    cells = []
+    for text, most in zip(sides, (cut, None), strict=True):
+        encoding = texts.tokenizer.encode(text, add_special_tokens=False)
+        answers = [match.span(1) for match in re.finditer(r"assistant\n(.*?<\|im_end\|>)", text, re.DOTALL)]
+        trained = [any(start <= first < stop for start, stop in answers) for first, _ in encoding.offsets]
+        cells.append(cells_of_ids(texts, encoding.ids[:most], trained[:most]))
+    return {f"{change.cause}: {change.description}" for change in token_changes(*cells)}
+
+
+def turn(question: str, answer: str) -> str:
+    return f"<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n{answer}<|im_end|>\n"
+
+
+CUT = "truncation: A ends earlier: its text is cut off"
+
+
+def test_every_prefix_is_truncation_and_every_suffix() -> None:
+    texts = TokenTexts(small_tokenizer())
+    ids = texts.tokenizer.encode(turn("1+1?", "2.") * 3, add_special_tokens=False).ids
+    whole = cells_of_ids(texts, ids, [number % 2 == 0 for number in range(len(ids))])
+    for count in range(1, len(ids)):
+        (change,) = token_changes(whole[:count], whole)
+        assert change.cause == "truncation" or count >= len(ids) - 2
+        assert (change.a, change.b) == ((count, count), (count, len(ids)))
+        (change,) = token_changes(whole[count:], whole)
+        at_turn = whole[count].text == "<|im_start|>"
+        assert change.cause == "truncation" or at_turn or count < 4 + len("assistant")
+
+
+@pytest.mark.parametrize("tags", TAGS)
+@pytest.mark.parametrize("words", [0, 2, 14, 16, 900])
+def test_the_cause_of_a_dropped_think_block_does_not_depend_on_its_length(tags: tuple[str, str], words: int) -> None:
+    start, end = tags
+    think = f"{start}\n{'look up ' * words}\n{end}\n\n"
+    inner = "…" if words else "↵↵"
+    group = f"think block: only in A: {start}{inner}{end}↵↵, after <|im_start|>assistant↵"
+    sides = (turn("1+1?", f"{think}2.") + turn("2+2?", "4."), turn("1+1?", "2.") + turn("2+2?", "4."))
+    assert groups_of(*sides) == {group}
+    assert groups_of(*sides[::-1]) == {group.replace("A", "B", 1)}
+    count = len(small_tokenizer().encode(sides[0][: sides[0].index(start)], add_special_tokens=False).ids)
+    if words:
+        after_tag = count + 2 + 7 * (start == "[THINK]")
+        cut = f"think block: only in A: {start}…, cut off, after <|im_start|>assistant↵"
+        assert groups_of(*sides, cut=after_tag) == {cut, CUT}
+
+
+@pytest.mark.parametrize("is_dropped_in_a", [True, False])
+@pytest.mark.parametrize("most", [100, 300])
+def test_few_causes_make_few_groups(is_dropped_in_a: bool, most: int) -> None:
+    """Truncated rows, reasoning of earlier turns dropped, and no newline after the end of a turn, in any mixture."""
+    draw = random.Random(most)
+    words = ["the", "answer", "is", "42", "hello", "because", "price", "of\n", "stock", "1+1"]
+    side = "A" if not is_dropped_in_a else "B"
+    think = f"think block: only in {side}: <think>…"
+    blanks = f"blanks after a turn: only in {side}: ↵,"
+    expected = {
+        CUT,
+        f"{think}</think>↵↵, after <|im_start|>assistant↵",
+        f"{think}, cut off, after <|im_start|>assistant↵",
+    }
+    expected |= {f"{blanks} after <|im_end|>", f"{blanks} at the end, after <|im_end|>"}
+    # A text that is cut directly before its end lacks that alone.
+    expected |= {
+        f"end of a turn: only in B: <|im_end|>{end}, at the end, in the text after </think>↵↵" for end in ("", "↵")
+    }
+    for _ in range(part_of(60)):
+        full = dropped = ""
+        for is_last in [False] * draw.randint(0, 3) + [True]:
+            question, reason, answer = (" ".join(draw.choices(words, k=draw.randint(1, n))) for n in (6, 90, 8))
+            reason = f"{answer} {reason}" if draw.random() < 0.3 else reason
+            text = turn(question.strip(), f"<think>\n{reason.strip()}\n</think>\n\n{answer.strip()}")
+            full += text
+            text = text.replace("<|im_end|>\n", "<|im_end|>")
+            dropped += text if is_last else turn(question.strip(), answer.strip()).replace("<|im_end|>\n", "<|im_end|>")
+        sides = (dropped, full) if is_dropped_in_a else (full, dropped)
+        groups = groups_of(*sides, cut=most)
+        assert groups <= expected
+        length = len(small_tokenizer().encode(sides[0], add_special_tokens=False).ids)
+        assert CUT in groups or length < most + 4
+
+
+def test_headers_of_groups_are_short() -> None:
+    for count in (3, 30):
+        groups = groups_of("<|im_start|>system\nBe kind.<|im_end|>\n", "One " + turn("1+1?", "2.") * count)
+        assert max(map(len, groups)) < 200
+
+
+def test_ids_of_another_vocabulary(capsys: pytest.CaptureFixture[str]) -> None:
+    prepare(input_ids=lambda ids: [number + 1000 for number in ids])
+    _, groups = compared(capsys, "set.parquet", "--chat-template", "a.jinja", *OPTIONS)
+    assert groups == [("vocabulary: A holds ids that this vocabulary lacks: another tokenizer?", 3)]
+    assert main(["diff", "set.parquet", "--chat-template", "a.jinja", *OPTIONS[:-1]]) == 1
+    assert "(no token" not in capsys.readouterr().out

@@ -193,10 +193,15 @@ def parse(argv: list[str] | None) -> argparse.Namespace:
 
 _COLUMN = re.compile(r"\{[^{}]*\}")
 _PARAMETERS = ("temperature", "top_p", "max_tokens", "max_completion_tokens", "seed", "stop", "n", "logprobs")
+_DETOUR = (
+    "`promptpress export trl-tokens --max-tokens 512 --out b.parquet` truncates; then `promptpress diff A b.parquet`"
+)
 _ALTERNATIVES = {
     ("show", "limit"): "--row 0-9 shows the first ten rows, and --max says how many of --grep",
     ("show", "html"): "promptpress view --html FILE writes a page",
     ("diff", "limit"): "--where chooses rows, and --max says how many differences are shown",
+    ("diff", "max_tokens"): _DETOUR,
+    ("diff", "truncation"): _DETOUR,
     ("tokenize", "order"): "token ids stay in the order of the samples; render has it for texts",
     ("view", "out"): "--html FILE writes some prompts into one file",
 }

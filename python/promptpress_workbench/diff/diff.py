@@ -141,7 +141,8 @@ class DiffLayout:
         if difference.a is None or difference.b is None:
             return
         if difference.location.tokens is not None:
-            yield from self._tokens(difference.location.tokens, difference.a, difference.b)
+            if difference.location.tokens.cause != "vocabulary":  # there would be nothing but numbers
+                yield from self._tokens(difference.location.tokens, difference.a, difference.b)
             return
         if difference.location.change in ("form", "error_a", "error_b", "errors"):
             yield from self._whole_prompts(difference.a, difference.b)

@@ -7,10 +7,13 @@ next to them are named; text, which is other in each row, is an ellipsis. The ca
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate, groupby, pairwise
+from operator import eq
 from typing import Literal, NamedTuple
 
 from promptpress_workbench.prompts.escapes import UNICODE, runs
@@ -22,15 +25,12 @@ _CHANNEL = f"<|channel|>{_TEXT}"
 _SAME = 4
 """So many equal tokens after a difference end it."""
 
-_MAX_DIFFERENT = 256
-"""The most tokens of a difference, on both sides together, after which equal ones are looked for."""
-
-_LONG, _MANY = 20, 8
-"""The tokens of a stretch that may be in the middle of a text, and the control tokens of one that isn't described."""
+_MANY = 4
+"""The most control tokens of a stretch that are described."""
 
 _HEADER = re.compile(r"[ \t]*(\w+)[ \t]*\n*")
 Cause = (
-    Literal["truncation", "beginning of the text", "messages", "header", "think block", "tool call"]
+    Literal["vocabulary", "truncation", "beginning of the text", "messages", "header", "think block", "tool call"]
     | Literal["text", "text and its end", "end of a turn", "blanks after a turn", "label"]
 )
 _PARTS: dict[Cause, re.Pattern[str]] = {
@@ -38,15 +38,24 @@ _PARTS: dict[Cause, re.Pattern[str]] = {
     "tool call": re.compile("tool", re.IGNORECASE),
 }
 """The parts of a turn that control tokens name."""
+_CLOSES = re.compile(r"^\W*/|(?<![a-z])end(?![a-z])", re.IGNORECASE)
+_BLANKS = {UNICODE.newline, UNICODE.space, UNICODE.tab}
+_INNER = re.compile("[{0}]*{1}[{0}]*".format("".join(_BLANKS), _TEXT))
+"""The text between two tags, with the blanks at its edges, which depend on its last token."""
 
 _Block = tuple[int, int, int, int]
 
 
 class _Sign(NamedTuple):
-    """The text that stands for a token in a description, and true if a control token begins with it."""
+    """The text that stands for a token in a description, and the control token that begins with it, or nothing."""
 
     text: str
-    is_control: bool
+    control: str
+
+
+class _Side(NamedTuple):
+    ids: list[int | None]
+    signs: list[_Sign]
 
 
 @dataclass(frozen=True)
@@ -62,8 +71,13 @@ class TokenChange:
 
 def token_changes(a: Sequence[TokenCell], b: Sequence[TokenCell]) -> Iterator[TokenChange]:
     """Yield the stretches in which ids differ, then those of equal ids of which one side alone trains the tokens."""
+    for name in [name for name, cells in (("A", a), ("B", b)) if any(cell.is_unknown for cell in cells)]:
+        text = f"{name} holds ids that this vocabulary lacks: another tokenizer?"
+        yield TokenChange("ids", text, "vocabulary", (0, len(a)), (0, len(b)))
+        return
     signs = _signs(a), _signs(b)
-    blocks = list(_blocks([cell.id for cell in a], [cell.id for cell in b]))
+    sides = [_Side([cell.id for cell in cells], of_side) for cells, of_side in zip((a, b), signs, strict=True)]
+    blocks = list(_blocks(*sides))
     for start, stop, begin, end in blocks:
         where = (start, stop), (begin, end)
         yield TokenChange("ids", *_described(signs, where), *where)
@@ -99,24 +113,25 @@ def _described(
     stretches = [of_side[slice(*numbers)] for of_side, numbers in zip(signs, where, strict=True)]
     texts = list(map(_summary, stretches))
     location = _location(signs[0], where[0][0])
+    is_end = [stop == len(of_side) for (_, stop), of_side in zip(where, signs, strict=True)]
+    for side, lacking in enumerate("AB"):
+        (start, _), other = where[side], stretches[1 - side]
+        is_short = not texts[side] or (_has_turn(signs[side][:start]) and _has_turn(other) > _has_turn(stretches[side]))
+        if is_short and all(is_end) and any(sign.text == _TEXT for sign in other):
+            return f"{lacking} ends earlier: its text is cut off", "truncation"
     sides = [f"{text} in {side}" for text, side in zip(texts, "AB", strict=True) if text]
     if len(sides) == 2:
         return f"{sides[0]}, {sides[1]}, {location}", _cause(signs[0], where[0][0], stretches)
     number, lacking = (1, "A") if texts[1] else (0, "B")
-    (start, stop), (index, _) = where[number], where[1 - number]
-    of_lacking = signs[1 - number]
-    is_end = stop == len(signs[number])
-    if _TEXT in texts[number] and is_end and not (index and _ends_turn(of_lacking[index - 1])):
-        return f"{lacking} ends earlier: its text is cut off", "truncation"
-    if _TEXT in texts[number] and start == 0 and not (of_lacking and of_lacking[0].is_control):
+    start, of_lacking = where[number][0], signs[1 - number]
+    if _TEXT in texts[number] and start == 0 and not (of_lacking and begins_turn(of_lacking[0].control)):
         return f"{lacking} begins later: its beginning is cut off", "truncation"
-    is_long = _TEXT in texts[number] and stop - start > _LONG
-    controls = sum(sign.is_control for sign in stretches[number])
-    if is_long and not (stretches[number][0].is_control and controls <= _MANY):
-        return f"{lacking} lacks a stretch of text, {location}", "text"
-    at_end = " at the end," if is_end else ""
+    at_end = " at the end," if is_end[number] else ""
     cause = _cause(signs[number], start, [stretches[number]])
-    return f"only in {'AB'[number]}: {texts[number]},{at_end} {location}", cause
+    text = _INNER.sub(_TEXT, texts[number]) if cause == "think block" else texts[number]
+    if _opens(stretches[number][0]) and is_end[number] and not is_end[1 - number]:
+        text, at_end = f"{stretches[number][0].control}{_TEXT}", " cut off,"
+    return f"only in {'AB'[number]}: {text},{at_end} {location}", cause
 
 
 def _cause(signs: Sequence[_Sign], start: int, stretches: Sequence[Sequence[_Sign]]) -> Cause:
@@ -128,7 +143,7 @@ def _cause(signs: Sequence[_Sign], start: int, stretches: Sequence[Sequence[_Sig
     if has_header and has_text:
         return "messages"
     for part, pattern in _PARTS.items():
-        if any(map(pattern.search, names)) or (not names and not before.startswith("</") and pattern.search(before)):
+        if any(map(pattern.search, names)) or (not names and not _CLOSES.search(before) and pattern.search(before)):
             return part
     if has_header or (not names and not has_text and begins_turn(before)):
         return "header"
@@ -139,49 +154,99 @@ def _cause(signs: Sequence[_Sign], start: int, stretches: Sequence[Sequence[_Sig
     return "text"
 
 
-def _controls(signs: Sequence[_Sign]) -> list[str]:
+def _controls(signs: Iterable[_Sign]) -> list[str]:
     """Return the control tokens among some signs, also those that several tokens spell."""
-    return [sign.text for sign in signs if sign.is_control] + [
-        name for name, is_control in cut(_summary(signs)) if is_control
-    ]
+    return [sign.control for sign in signs if sign.control]
 
 
-def _ends_turn(sign: _Sign) -> bool:
-    """Return true for a control token, and for the template's blanks."""
-    return sign.is_control or set(sign.text) <= {UNICODE.newline, UNICODE.space, UNICODE.tab}
+def _has_turn(signs: Iterable[_Sign]) -> bool:
+    return any(map(begins_turn, _controls(signs)))
 
 
-def _blocks(a: Sequence[int | None], b: Sequence[int | None]) -> Iterator[_Block]:
-    """Yield the stretches in which two sequences differ; after some equal tokens a new one begins."""
-    ends = [len(a), len(b)]
-    first = next((index for index, pair in enumerate(zip(a, b, strict=False)) if pair[0] != pair[1]), min(ends))
-    while min(ends) > first and a[ends[0] - 1] == b[ends[1] - 1]:
-        ends = [end - 1 for end in ends]
-    i = j = first
+def _opens(sign: _Sign) -> bool:
+    """Return true for the control token at the beginning of a think block."""
+    return _PARTS["think block"].search(sign.control) is not None and _CLOSES.search(sign.control) is None
+
+
+def _blocks(a: _Side, b: _Side) -> Iterator[_Block]:
+    """Yield the stretches in which two sides differ; after some equal tokens a new one begins."""
+    ends = len(a.ids), len(b.ids)
+    least = min(ends)
+    i = j = next((index for index, pair in enumerate(zip(a.ids, b.ids, strict=False)) if pair[0] != pair[1]), least)
+    if i < least and a.ids[ends[0] - least :] == b.ids[ends[1] - least :]:
+        yield 0, ends[0] - least, 0, ends[1] - least
+        return
+    starts: dict[tuple[int | None, ...], list[int]] = defaultdict(list)  # in B, keyed by the tokens there
+    for index in range(j, ends[1] - _SAME + 1 if i < ends[0] else j):
+        starts[tuple(b.ids[index : index + _SAME])].append(index)
     done = 0
-    while i < ends[0] or j < ends[1]:
-        if i < ends[0] and j < ends[1] and a[i] == b[j]:
+    while (i, j) != ends:
+        if i < ends[0] and j < ends[1] and a.ids[i] == b.ids[j]:
             i, j = i + 1, j + 1
             continue
-        stop, end = _resumed(a[i : ends[0]], b[j : ends[1]])
-        i, j = i + stop, j + end
         back = 0
-        if not stop or not end:  # an insertion begins as early as it can, so that it is a whole message
-            longer, last, index = (a, i, i - stop) if stop else (b, j, i)
-            while index - back > done and longer[last - back - 1] == a[index - back - 1]:
-                back += 1
+        stop = _inserted(a, i, b, j)
+        end = 0 if stop else _inserted(b, j, a, i)
+        if not stop and not end:
+            stop, end = _resumed(a, i, b, j, starts)
+            if (i + stop, j + end) != ends and not (stop and end):
+                back = _moved(*((a, i, stop) if stop else (b, j, end)), i - done)
+        i, j = i + stop, j + end
         yield i - stop - back, i - back, j - end - back, j - back
         done = i
 
 
-def _resumed(a: Sequence[int | None], b: Sequence[int | None]) -> tuple[int, int]:
+def _moved(side: _Side, start: int, count: int, limit: int) -> int:
+    """Return how much earlier an insertion may begin, so that it is a whole message or block, else at the most."""
+    most = next((n for n in range(limit) if side.ids[start - n - 1] != side.ids[start + count - n - 1]), limit)
+    whole = (n for n in range(most + 1) if begins_turn((sign := side.signs[start - n]).control) or _opens(sign))
+    return next(whole, most)
+
+
+def _inserted(side: _Side, start: int, other: _Side, index: int) -> int:
+    """Count the tokens of a think block, or of blanks before a control token, that stand here on one side alone."""
+    ids, signs = side
+    numbers = range(start, len(ids))
+    if start == len(ids) or index == len(other.ids):
+        return 0
+    stop = next((n for n in numbers if signs[n].control or not set(signs[n].text) <= _BLANKS), start)
+    if signs[stop].control and ids[stop] == other.ids[index]:
+        return stop - start
+    if not _opens(signs[start]) or _opens(other.signs[index]):
+        return 0
+    pattern = _PARTS["think block"]
+    close = next(
+        (n for n in numbers[1:] if begins_turn(signs[n].control) or pattern.search(signs[n].control)), len(ids)
+    )
+    if close < len(ids) and begins_turn(signs[close].control):
+        return 0
+    end = next((n for n in range(close + 1, len(ids)) if signs[n].text == _TEXT or signs[n].control), len(ids))
+    wanted = other.ids[index : index + _SAME]
+    for stop in range(close + 1, min(end + 1, len(ids))):
+        if all(map(eq, ids[stop : stop + _SAME], wanted)):
+            return stop - start
+    has_tags_alone = any(ids[n : n + _SAME] == wanted for n in range(start + 1, min(start + 6, close)))
+    return 0 if has_tags_alone and end < len(ids) else end - start
+
+
+def _resumed(
+    a: _Side, i: int, b: _Side, j: int, starts: Mapping[tuple[int | None, ...], Sequence[int]]
+) -> tuple[int, int]:
     """Return how many tokens of each side stand before the nearest place from which on some are equal."""
-    for total in range(1, min(len(a) + len(b), _MAX_DIFFERENT) if a and b else 0):
-        for skipped in range(max(total - len(b), 0), min(total, len(a)) + 1):
-            mine, yours = a[skipped : skipped + _SAME], b[total - skipped : total - skipped + _SAME]
-            if mine == yours and (len(mine) == _SAME or total + 2 * len(mine) == len(a) + len(b)):
-                return skipped, total - skipped
-    return len(a), len(b)
+    nearest = rest = len(a.ids) - i, len(b.ids) - j
+    for skipped in range(rest[0] - _SAME + 1):
+        if skipped >= sum(nearest):
+            break
+        equal = starts.get(tuple(a.ids[i + skipped : i + skipped + _SAME]), ())
+        index = bisect_left(equal, j)
+        if index < len(equal) and skipped + equal[index] - j < sum(nearest):
+            nearest = skipped, equal[index] - j
+    # Fewer are enough at the end of both, unless one side ends earlier.
+    same = next((n for n in range(min(_SAME - 1, *rest), 0, -1) if a.ids[-n:] == b.ids[-n:]), 0)
+    is_nearer = same and sum(rest) - 2 * same < sum(nearest)
+    if is_nearer and _has_turn(a.signs[i:-same]) == _has_turn(b.signs[j:-same]):
+        return rest[0] - same, rest[1] - same
+    return nearest
 
 
 def _signs(cells: Sequence[TokenCell]) -> list[_Sign]:
@@ -196,6 +261,7 @@ def _signs(cells: Sequence[TokenCell]) -> list[_Sign]:
     controls |= {start: cell.text for start, cell in zip(starts, cells, strict=False) if cell.is_control}
     is_named = bytearray(len(text))  # of each character
     ordered = sorted(controls.items())
+    of_tokens = {bisect_right(starts, start) - 1: name for start, name in reversed(ordered)}
     for (start, name), (following, _) in pairwise([*ordered, (len(text), "")]):
         end = start + len(name)
         between = text[end:following]
@@ -205,9 +271,9 @@ def _signs(cells: Sequence[TokenCell]) -> list[_Sign]:
         for begin, stop in ((start, end + after), (following - before, following)):
             is_named[begin:stop] = b"\1" * (stop - begin)
     signs = []
-    for token, (start, stop) in zip(texts, pairwise(starts), strict=True):
+    for index, (token, (start, stop)) in enumerate(zip(texts, pairwise(starts), strict=True)):
         is_template = start < stop and is_named.find(0, start, stop) < 0
-        signs.append(_Sign(_visible_text(token) if is_template else _TEXT, start < stop and start in controls))
+        signs.append(_Sign(_visible_text(token) if is_template else _TEXT, of_tokens.get(index, "")))
     return signs
 
 
@@ -217,14 +283,16 @@ def _visible_text(text: str) -> str:
 
 
 def _summary(signs: Sequence[_Sign]) -> str:
-    """Return what stands for some cells, with runs of the same sign once."""
-    return "".join(text for text, _ in groupby(sign.text for sign in signs))
+    """Return what stands for some cells, with runs of the same sign once, up to too many control tokens."""
+    controls = [index for index, sign in enumerate(signs) if sign.control]
+    stop = controls[_MANY] if len(controls) > _MANY else len(signs)
+    return "".join(text for text, _ in groupby([*(sign.text for sign in signs[:stop]), *[_TEXT][: len(signs) - stop]]))
 
 
 def _location(signs: Sequence[_Sign], index: int) -> str:
     """Describe the place before a cell by the control token before it, and by what stands between."""
     if index == 0:
         return "at the start"
-    start = next((number for number in range(index - 1, -1, -1) if signs[number].is_control), 0)
+    start = next((number for number in range(index - 1, -1, -1) if signs[number].control), 0)
     before, is_text, _ = _summary(signs[start:index]).partition(_TEXT)
     return f"in the text after {before or 'the start'}" if is_text else f"after {before}"
