@@ -13,6 +13,9 @@ const ASIDE: u8 = 0xfe;
 /// Ends each text of messages, and what isn't counted.
 const END: u8 = 0xff;
 
+/// Writes bytes of a message.
+pub(crate) type Write<'a> = &'a dyn Fn(&mut Vec<u8>);
+
 /// A column of requests.
 pub struct Requests {
     column: RequestColumn,
@@ -68,38 +71,76 @@ impl Requests {
         self.column.root.is_null(row)
     }
 
-    /// Call `each` with the bytes of each message of a request, and with its role, if it has one. A text is a single message.
-    pub(crate) fn each_message(&self, row: usize, written: &mut Vec<u8>, mut each: impl FnMut(&[u8], Option<&str>)) {
+    /// Call `each` with each message of a request: its bytes, its role, if it has one, and what writes its words: all
+    /// that a model reads of it as text, with calls of tools. A text is a single message.
+    pub(crate) fn each_message(
+        &self,
+        row: usize,
+        written: &mut Vec<u8>,
+        mut each: impl FnMut(&[u8], Option<&str>, Write),
+    ) {
         let root = &self.column.root;
-        let mut message = |role: Option<&str>, write: &dyn Fn(&mut Vec<u8>)| {
+        let mut message = |role: Option<&str>, write: Write, words: Write| {
             written.clear();
             write(written);
-            each(written, role);
+            each(written, role, words);
         };
         match (self.column.parsed(row), root) {
             (Some(Value::List(items)), _) => {
                 for item in &items {
-                    message(role_of(item), &|out| write_value(item, out));
+                    message(role_of(item), &|out| write_value(item, out), &|out| value_words(item, out));
                 }
             }
-            (Some(request), _) => message(None, &|out| write_value(&request, out)),
+            (Some(request), _) => {
+                message(None, &|out| write_value(&request, out), &|out| value_words(&request, out));
+            }
             (None, MessageColumn::List(ends, items, _)) => {
                 for item in ends[row]..ends[row + 1] {
-                    message(role_in(items, item).as_deref(), &|out| write(items, item, out));
+                    let role = role_in(items, item);
+                    message(role.as_deref(), &|out| write(items, item, out), &|out| words(items, item, out));
                 }
             }
-            (None, root) => message(None, &|out| write(root, row, out)),
+            (None, root) => message(None, &|out| write(root, row, out), &|out| words(root, row, out)),
         }
-    }
-
-    /// Return the texts in the bytes of a message, one after the other.
-    pub(crate) fn texts(bytes: &[u8]) -> Vec<u8> {
-        bytes.split(|byte| *byte == END).filter(|text| text.first() != Some(&ASIDE)).flatten().copied().collect()
     }
 
     /// Return true if the requests are texts.
     pub(super) fn are_texts(&self) -> bool {
         !self.column.is_json && matches!(self.column.root, MessageColumn::Text(..))
+    }
+}
+
+/// Return true if the value of a key is no text for a model: what names or sorts something, and media.
+fn is_wordless(key: &str) -> bool {
+    matches!(key, ROLE | "type" | "id" | "index" | "tool_call_id" | "cache_control")
+        || matches!(text_location(key), Some(TextLocation::Within(_)))
+}
+
+/// Write the words of a message in a column.
+fn words(column: &MessageColumn, row: usize, out: &mut Vec<u8>) {
+    if column.is_null(row) {
+        return;
+    }
+    match column {
+        MessageColumn::Text(texts, _) => out.extend_from_slice(texts.bytes(row)),
+        MessageColumn::List(ends, items, _) => (ends[row]..ends[row + 1]).for_each(|item| words(items, item, out)),
+        MessageColumn::Struct(fields, _) => {
+            fields.iter().filter(|(name, _)| !is_wordless(name)).for_each(|(_, field)| words(field, row, out));
+        }
+        MessageColumn::Other(array) => value_words(&value_at(array, row), out),
+    }
+}
+
+/// Write the words of a message.
+fn value_words(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Str(text) => out.extend_from_slice(text.as_bytes()),
+        Value::List(items) => items.iter().for_each(|item| value_words(item, out)),
+        Value::Dict(items) => {
+            let with_words = items.iter().filter(|(key, _)| key.as_str().is_none_or(|key| !is_wordless(key)));
+            with_words.for_each(|(_, value)| value_words(value, out));
+        }
+        _ => {}
     }
 }
 

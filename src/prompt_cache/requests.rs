@@ -95,9 +95,13 @@ impl PromptTree {
                 written.extend_from_slice(text);
                 batch.add(&written, StepKind::Other, Some(TOOLS), || text.to_vec());
             }
-            requests.each_message(row, &mut written, |bytes, role| {
+            requests.each_message(row, &mut written, |bytes, role, words| {
                 let kind = if is_answer(role) { StepKind::Answer } else { StepKind::Message };
-                batch.add(bytes, kind, role, || Requests::texts(bytes));
+                batch.add(bytes, kind, role, || {
+                    let mut text = Vec::new();
+                    words(&mut text);
+                    text
+                });
             });
             batch.ends.push(batch.paths.len());
         }

@@ -17,6 +17,7 @@ models:
   plain: {input: 1, output: 1}
 """
 SHORT = ["--template", "{q}", "--system", "{topic}: a long system prompt", "--output", "openai"]
+PRICED = ["--prices", "prices.yaml"]
 ROWS = 30
 
 
@@ -64,12 +65,53 @@ def test_expected_output_is_a_number_or_a_column_of_numbers(capsys: pytest.Captu
     assert bill(capsys, *SHORT)["models"][0]["output_cost"] is None
 
 
-def test_a_file_of_prompts_has_a_bill_in_file_order(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["render", *SHORT, "--data", "data.jsonl", "--out", "p.parquet", "--quiet"]) == 0
+@pytest.mark.parametrize("suffix", ["parquet", "jsonl"])
+def test_a_file_of_messages_has_the_bill_of_what_made_it(suffix: str, capsys: pytest.CaptureFixture[str]) -> None:
+    want = bill(capsys, *SHORT)["models"]
+    assert main(["render", *SHORT, "--data", "data.jsonl", "--out", f"p.{suffix}", "--quiet"]) == 0
+    assert main(["stats", f"p.{suffix}", "--prices", "prices.yaml", "--json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["bill"]["models"] == want
+    export = [
+        "export",
+        "openai-batch",
+        f"p.{suffix}",
+        "--out",
+        "in.jsonl",
+        "--model-name",
+        "marked",
+        "--order",
+        "prefix",
+    ]
+    assert main([*export, "--cache-control", "auto", "--prices", "prices.yaml"]) == 0
+    assert "(216 cached, 24 written)" in capsys.readouterr().err
+    bodies = [json.loads(line)["body"] for line in Path("in.jsonl").read_text().splitlines()]
+    assert len({body["prompt_cache_key"] for body in bodies}) == 3
+
+
+def test_a_file_of_texts_has_a_bill_in_its_own_order_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["render", "--template", "{topic} {q}", "--data", "data.jsonl", "--out", "p.parquet", "--quiet"]) == 0
     assert main(["stats", "p.parquet", "--prices", "prices.yaml", "--json", "--quiet"]) == 0
-    model = json.loads(capsys.readouterr().out)["bill"]["models"][0]
-    assert model["input_tokens"] == ROWS * 12
-    assert "prefix_order" not in model
+    models = json.loads(capsys.readouterr().out)["bill"]["models"]
+    assert not any("prefix_order" in model for model in models)
+
+
+def test_media_count_for_nothing_and_calls_and_parameters_of_all_for_their_texts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 8000}}
+    call = {"type": "function", "id": "1", "function": {"name": "four", "arguments": "x" * 36}}
+    talks = [
+        [{"role": "user", "content": [{"type": "text", "text": "four"}, image]}],
+        [{"role": "user", "content": "four"}, {"role": "assistant", "content": None, "tool_calls": [call]}],
+    ]
+    Path("talks.jsonl").write_text("".join(json.dumps({"messages": talk}) + "\n" for talk in talks))
+    tools = [{"type": "function", "function": {"name": "look"}}]
+    assert main(["stats", "talks.jsonl", "--prices", "prices.yaml", "--json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["bill"]["models"][0]["input_tokens"] == 1 + 1 + 10
+    export = ["export", "openai-batch", "talks.jsonl", "--out", "in.jsonl", "--model-name", "plain"]
+    assert main([*export, "--params", json.dumps({"tools": tools}), "--prices", "prices.yaml"]) == 0
+    of_tools = -(-len(json.dumps(tools)) // 4)
+    assert f"plain: {12 + 2 * of_tools} tokens" in capsys.readouterr().err
 
 
 def test_rows_that_fail_cost_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,9 +195,29 @@ def test_a_price_without_marks_leaves_keys_alone() -> None:
             ["export", "openai-batch", *SHORT, "--out", "o", "--model-name", "markd", "--prices", "prices.yaml"],
             "no price of the model 'markd'; did you mean 'marked'?",
         ),
+        (
+            ["export", "openai-batch", *SHORT, "--out", "o", "--params-columns", "model=topic", *PRICED],
+            "each model has prices",
+        ),
+        (
+            [
+                "export",
+                "openai-batch",
+                *SHORT,
+                "--out",
+                "o",
+                "--model-name",
+                "plain",
+                *PRICED,
+                "--expected-output",
+                "-1",
+            ],
+            "neither a number of tokens nor a column",
+        ),
         (["export", "sharegpt", *SHORT, "--out", "o", "--answer", "answer", "--prices", "prices.yaml"], "--prices"),
     ],
 )
 def test_what_makes_no_sense_is_refused(arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*arguments, "--data", "data.jsonl"]) in (2, 3)
     assert message in capsys.readouterr().err
+    assert not Path("o").exists()

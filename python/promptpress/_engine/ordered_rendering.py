@@ -15,6 +15,7 @@ import pyarrow as pa
 import promptpress._core as _core
 from promptpress._arrow.as_table import as_table
 from promptpress._arrow.core_tables import core_schema, for_core
+from promptpress._arrow.json_columns import is_json, json_texts
 from promptpress._arrow.take import rows_in_order
 from promptpress._core import RenderError, TemplateError
 from promptpress._engine.options import SHARED, RenderOptions
@@ -51,8 +52,12 @@ def prefix_order(
     samples = table.drop_columns([CHOSEN_EXAMPLES]) if CHOSEN_EXAMPLES in table.column_names else table
     names = leading_columns(engine, samples, labels)
     if names:
+        leading = table.select(names)
+        for index, field in enumerate(leading.schema):
+            if is_json(field):  # the core reads it as texts
+                leading = leading.set_column(index, field.name, json_texts(leading.column(index)))
         try:
-            return PrefixOrder(*_core.prefix_order(for_core(table.select(names))[0], has_groups))
+            return PrefixOrder(*_core.prefix_order(for_core(leading)[0], has_groups))
         except RenderError as error:
             # A value that can't be read is an error of its row, as the rendering says, or ends it.
             if error.code == "limit_exceeded":

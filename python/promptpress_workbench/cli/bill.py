@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -16,6 +17,7 @@ from promptpress.engine.tokens import Encoder, LoadedTokenizer
 
 from promptpress_workbench.cli.cache_marks import CacheMarks
 from promptpress_workbench.cli.configurations import token_counter
+from promptpress_workbench.cli.prompt_sources import holds_messages
 from promptpress_workbench.cli.prompt_stream import rendered
 from promptpress_workbench.cli.run_counts import AnyRenderer
 from promptpress_workbench.cli.terminal import say
@@ -40,14 +42,32 @@ def in_memory(samples: AnySamples) -> AnySamples:
     return table
 
 
+_OF_ALL = ("tools", "system", "instructions", "systemInstruction", "system_instruction")
+"""The parameters that are part of what all requests begin with."""
+
+
+def _of_all(params: Mapping[str, Any]) -> str:
+    """Return the parameters that all requests begin with, as a text."""
+    return "".join(json.dumps(params[name], ensure_ascii=False) for name in _OF_ALL if name in params)
+
+
 def add_requests(
-    to: Iterable[_Adds], batches: Iterable[pa.RecordBatch], prompt: str, tools: str | None, *, is_json: bool
+    to: Iterable[_Adds],
+    batches: Iterable[pa.RecordBatch],
+    prompt: str,
+    tools: str | None,
+    *,
+    is_json: bool,
+    same: str = "",
 ) -> None:
-    """Add the prompts of rendered batches, with the texts of a column of tools."""
+    """Add the prompts of rendered batches; requests begin with a text that is the `same` in all, and a row's tools."""
     adding = list(to)
     for batch in batches:
         column = batch.schema.get_field_index(prompt)
         of_tools = None if tools is None else _as_texts(batch.column(batch.schema.get_field_index(tools)))
+        if same:
+            rows = [None] * batch.num_rows if of_tools is None else of_tools.to_pylist()
+            of_tools = pa.array([same + (row or "") for row in rows], pa.large_string())
         for each in adding:
             each.add(batch.column(column), is_json=is_json, tools=of_tools)
 
@@ -70,14 +90,20 @@ def bill_of(
     bill = Bill(read_prices(arguments.prices), counter)
     engine, outputs = engine_of(renderer), renderer.output_schema(samples.schema)
     prompt = outputs.field(len(outputs) - 1 - len(engine.shot_fields))
-    has_order = not isinstance(renderer, PromptColumn) and INDEX not in samples.schema.names
+    is_json = engine.writes_json
+    if isinstance(renderer, PromptColumn):
+        is_json = renderer.is_json(samples.schema) or holds_messages(prompt.name, samples.reader)
+    # A file's texts can't be put in order: what they are made of isn't known.
+    has_order = INDEX not in samples.schema.names and (
+        not isinstance(renderer, PromptColumn) or is_json or not is_text(prompt.type)
+    )
     tools = "tools" if "tools" in samples.schema.names and not is_text(prompt.type) else None
     options = RenderOptions.of([tools] if tools else [], None, errors="skip")
     if has_order:
         options = replace(options, index=INDEX, order="prefix")
     numbers = []
     for batch in rendered(renderer, samples, count, options):
-        add_requests([bill], [batch], prompt.name, tools, is_json=engine.writes_json)
+        add_requests([bill], [batch], prompt.name, tools, is_json=is_json)
         numbers.append(batch.column(0))
     orders: dict[str, list[int] | None] = {"file_order": None}
     if has_order:
@@ -90,6 +116,7 @@ class BatchCosts:
     """The marks of an export's requests for a cache, and their bill: each of both only if an option asks for it."""
 
     def __init__(self, arguments: Namespace) -> None:
+        self._arguments = arguments
         self._prices = None if arguments.prices is None else read_prices(arguments.prices)
         if self._prices is not None and arguments.model_name is not None:
             self._prices = self._prices.of(arguments.model_name, arguments.prices)
@@ -98,6 +125,10 @@ class BatchCosts:
         self._counter = token_counter(arguments.tokenizer) if is_used and arguments.tokenizer is not None else None
         self._marks = CacheMarks(arguments.kind, self._counter, self._prices) if is_marked else None
         self._bill = None if self._prices is None else Bill(self._prices, self._counter)
+        self._output: int | None = None
+        if is_used and arguments.model_name is None and "model" in (arguments.params_columns or {}):
+            text = "each model has prices and a cache of its own; --where exports the rows of one, with --model-name"
+            raise UsageError(f"{'--cache-control' if is_marked else '--prices'}: {text}")
 
     @property
     def has_keys(self) -> bool:
@@ -136,21 +167,28 @@ class BatchCosts:
             is_json: Whether prompts are messages as JSON.
 
         """
+        if self._bill is not None:
+            output_tokens(
+                self._arguments.expected_output, samples, 0, None
+            )  # refuses what is wrong before the rendering
         adding = [each for each in (self._bill, None if self._marks is None else self._marks.tree) if each is not None]
         if adding:
             samples = in_memory(samples)
             tool = next((name for name in tools if name in options.kept), None)
-            add_requests(adding, rendered(renderer, samples, int, options), prompt, tool, is_json=is_json)
+            batches = rendered(renderer, samples, int, options)
+            add_requests(adding, batches, prompt, tool, is_json=is_json, same=_of_all(self._arguments.params or {}))
+        if self._bill is not None:
+            given, requests = self._arguments.expected_output, self._bill.requests
+            self._output = output_tokens(given, samples, requests, self._counter)
         return samples
 
-    def report(self, arguments: Namespace, samples: AnySamples) -> None:
+    def report(self) -> None:
         """Say what was marked, and what the requests cost: a line for each model."""
         if self._marks is not None:
             say(self._marks.report())
         if self._bill is None:
             return
-        order = "file_order" if arguments.order is None else "prefix_order"
-        output = output_tokens(arguments.expected_output, samples, self._bill.requests, self._counter)
+        order, output = "file_order" if self._arguments.order is None else "prefix_order", self._output
         data = self._bill.to_dict({order: None}, output, is_marked=self._marks is not None)
         for model in data["models"]:
             tokens = f"{model['input_tokens']:,} tokens" + ("" if self._counter else ", estimated as 4 bytes each")

@@ -75,6 +75,6 @@ class CacheMarks:
             return "cache: the prices name no cache that takes marks; requests have keys of their groups alone"
         minimum, enough = self._rules[:2]
         if not self._marked:
-            return f"cache: no request is marked: no {enough} of them share a beginning of {minimum:,} tokens"
-        unmarked = "" if self._marked == self._rows else f"; the others share no beginning of {minimum:,} tokens"
+            return f"cache: no request is marked: no message ends {minimum:,} tokens that {enough} of them begin with"
+        unmarked = "" if self._marked == self._rows else "; the others share too little"
         return f"cache: the shared beginnings of {self._marked:,} of {self._rows:,} requests are marked{unmarked}"

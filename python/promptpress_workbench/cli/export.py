@@ -152,7 +152,7 @@ def _rendered_and_written(settings: Settings, arguments: Namespace) -> ExitCode:
     if not settings.quiet:
         _report(settings, texts, faults)
         say(f"{done} in {time.perf_counter() - start:.3f} s")
-        costs.report(arguments, samples)
+        costs.report()
     return faults.exit_code
 
 
