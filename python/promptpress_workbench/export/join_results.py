@@ -58,7 +58,8 @@ def write_retry(requests: Path | Iterable[Path], path: Path, given: Joined) -> W
         if left:
             ids = ", ".join(map(repr, islice(left, _EXAMPLES))) + (", ..." if len(left) > _EXAMPLES else "")
             message = f"{len(left):,} of {count:,} failed requests are in none of the files that were sent: {ids}"
-            if len(left) == count:
+            # Where other rows have answers, these may be rows that were never sent.
+            if len(left) == count == len(given.table):
                 raise render_error("invalid_result", f"{message}; are these the files?")
             warnings.warn(message, PromptWarning, stacklevel=callers_level())
     return Written(out.paths, out.lines, out.bytes)
