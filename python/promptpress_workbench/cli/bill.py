@@ -165,12 +165,7 @@ class BatchCosts:
             prompt: Their column of prompts.
             tools: The columns of what they begin with.
             is_json: Whether prompts are messages as JSON.
-
         """
-        if self._bill is not None:
-            output_tokens(
-                self._arguments.expected_output, samples, 0, None
-            )  # refuses what is wrong before the rendering
         adding = [each for each in (self._bill, None if self._marks is None else self._marks.tree) if each is not None]
         if adding:
             samples = in_memory(samples)
