@@ -173,7 +173,7 @@ def test_parameters_of_other_services(tmp_path: Path, form: str, options: dict[s
     assert list(tmp_path.iterdir()) == []
 
 
-PLACES = ("a", "a.b", "a.b.c", "a.c", "n", "generationConfig", "generation_config.top_k", "generationConfig.topK")
+PATHS = ("a", "a.b", "a.b.c", "a.c", "n", "generationConfig", "generation_config.top_k", "generationConfig.topK")
 
 
 @pytest.mark.parametrize("form", ["openai-batch", *FORMS])
@@ -196,9 +196,9 @@ def test_no_key_is_in_an_object_twice(tmp_path: Path, form: str) -> None:
     path = tmp_path / "in.jsonl"
     system = {"systemInstruction": 0, "system": 0, "tools": 0, "chat_template_kwargs": 0, "messages": 0, "model": 0}
     for _ in range(part_of(1200)):
-        body = {name: value(0) for name in draw.sample(PLACES, draw.randrange(3))}
+        body = {name: value(0) for name in draw.sample(PATHS, draw.randrange(3))}
         body |= dict.fromkeys(draw.sample([*system], draw.random() < 0.2), 0)
-        columns = {draw.choice([*PLACES, "system.parts", "systemInstruction.parts"]): "x"}
+        columns = {draw.choice([*PATHS, "system.parts", "systemInstruction.parts"]): "x"}
         arguments = draw.choice([None, {}, {"tools": "tools"}, {"*": "y"}, {"a": "y"}, {"n": "y"}])
         talk = draw.choice([[TEXT], [SYSTEM, TEXT]])
         tools = [] if draw.random() < 0.5 else [{"type": "function", "function": {"name": "f"}}]
@@ -214,10 +214,10 @@ def test_no_key_is_in_an_object_twice(tmp_path: Path, form: str) -> None:
             continue
         line = json.loads(Path(written.paths[0]).read_text(encoding="utf-8"), object_pairs_hook=unique)
         made = line.get("body") or line.get("params") or line["request"]
-        own = {"messages", "input", "contents", "model", "tools", "system", "systemInstruction"} - {*body}
-        own -= {name.partition(".")[0] for name in columns}
-        own |= set() if arguments is None else {{"*": "chat_template_kwargs"}.get(name, name) for name in arguments}
-        assert sum(size(item) for name, item in made.items() if name not in own) == size(given) + 1
+        others = {"messages", "input", "contents", "model", "tools", "system", "systemInstruction"} - {*body}
+        others -= {name.partition(".")[0] for name in columns}
+        others |= set() if arguments is None else {{"*": "chat_template_kwargs"}.get(name, name) for name in arguments}
+        assert sum(size(item) for name, item in made.items() if name not in others) == size(given) + 1
         sent += 1
     assert sent > 10
     assert refused > 10

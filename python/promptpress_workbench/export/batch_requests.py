@@ -64,7 +64,8 @@ class BatchRequests:
         self._ids = CustomIds(settings.custom_id, schema, settings.custom_id_length, service.id_pattern)
         key = service.prompts if service.roles else self._prompt_key(settings.url)
         self._model_column: str | None = None
-        body, columns = _parameters(settings)
+        body = _mapping(settings.body, "body", service)
+        columns = _mapping(settings.body_columns, "body_columns", service)
         _check_parameters(schema, settings, body, columns)
         self._are_named = settings.argument_columns is not None
         self._arguments = _argument_columns(schema, settings.argument_columns, {**body, **columns}, key, service)
@@ -73,14 +74,14 @@ class BatchRequests:
         if model is None and service.has_model:
             self._model_column = columns.pop("model")
         arguments = {_KWARGS if name == "*" else name: column for name, column in self._arguments.items()}
-        taken = _taken(service, key, body, columns, arguments)
-        self._marks = _marks_index(schema, service, key, taken)
+        members = _members_given(service, key, body, columns, arguments)
+        self._marks = _marks_index(schema, service, key, members)
         self._objects = _objects(body, columns)
         columns |= arguments
         longer = "." * (1 + max(map(len, schema.names)))  # than the table's names, and so no column of it
         self._members: MessageMembers | None = None
         if self._marks >= 0 or (service.roles and (self._prompts.form != "text" or not service.takes_blank)):
-            has_system = service.system in taken
+            has_system = service.system in members
             self._members = MessageMembers(service, self._prompts, has_system=has_system)
         pieces = [Piece("literal", f'{{"{service.id_key}": "'), *self._ids.pieces()]
         ids = range(1, len(pieces))
@@ -198,27 +199,16 @@ class BatchRequests:
                 raise render_error("no_json_form", message, first_row + index, name)
 
 
-def _parameters(settings: RequestSettings) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the parameters of all requests, in their objects, and the columns of those of each."""
-    body: dict[str, Any] = {}
-    columns: dict[str, str] = {}
-    for names, value in _mapping(settings.body, "body", settings.service):
-        _put(body, names, value, "body")
-    for names, column in _mapping(settings.body_columns, "body_columns", settings.service):
-        _put(columns, [".".join(names)], column, "body_columns")
-    return body, columns
-
-
-def _taken(service: Service, key: str, body: dict[str, Any], *columns: dict[str, str]) -> dict[str, Any]:
+def _members_given(service: Service, key: str, body: dict[str, Any], *columns: dict[str, str]) -> dict[str, Any]:
     """Return what a body has besides the prompts and the model; refuse what is there twice, or within another value."""
     model = "model= says it" if service.has_model else "the model is named when the batch is created"
-    own = {key: "the prompts are it", "model": model}
+    reasons = {key: "the prompts are it", "model": model}
     out: dict[str, Any] = {}
     for path, given in zip(("body", "body_columns", "argument_columns"), (body, *columns), strict=True):
         for name, value in given.items():
             names = name.split(".") if path == "body_columns" else [name]
-            if names[0] in own:
-                raise template_error("unknown_key", path, f"{names[0]!r}: {own[names[0]]}")
+            if names[0] in reasons:
+                raise template_error("unknown_key", path, f"{names[0]!r}: {reasons[names[0]]}")
             _put(out, names, value, path)
     return out
 
@@ -231,9 +221,8 @@ def _objects(body: dict[str, Any], columns: dict[str, str]) -> dict[str, tuple[s
     out: dict[str, tuple[str, dict[str, str]]] = {}
     for name in [name for name in columns if "." in name]:
         head = name.partition(".")[0]
-        if head not in out:
-            out[head] = json_text({head: body.pop(head)} if head in body else {}), {}
-        out[head][1][name] = columns.pop(name)
+        fixed = {head: body.pop(head)} if head in body else {}
+        out.setdefault(head, (json_text(fixed), {}))[1][name] = columns.pop(name)
     return out
 
 
@@ -264,7 +253,7 @@ def _put(body: dict[str, Any], names: list[str], value: Any, path: str) -> None:
         inner[names[-1]] = value
 
 
-def _marks_index(schema: pa.Schema, service: Service, key: str, taken: dict[str, Any]) -> int:
+def _marks_index(schema: pa.Schema, service: Service, key: str, members: dict[str, Any]) -> int:
     """Return the index of the column of marks, or -1; refuse one that the service has no place for."""
     index: int = schema.get_field_index(MARKS)
     kind = schema.field(MARKS).type if index >= 0 else None
@@ -273,20 +262,20 @@ def _marks_index(schema: pa.Schema, service: Service, key: str, taken: dict[str,
         raise render_error("unsupported_mode", message, column=MARKS)
     if kind is not None and not (types.is_list(kind) and types.is_integer(kind.value_type)):
         raise render_error("wrong_column_type", f"it has lists of whole numbers, and it is {kind}", column=MARKS)
-    if kind is not None and service.mark is not None and service.mark.keys() & taken.keys():
+    if kind is not None and service.mark is not None and service.mark.keys() & members.keys():
         message = f"{min(service.mark)!r}: the marks of the rows are in the column {MARKS!r}; leave one out"
         raise template_error("unknown_key", "body", message)
     return index
 
 
-def _mapping(value: Mapping[str, Any] | None, path: str, service: Service) -> list[tuple[list[str], Any]]:
-    """Return the ways to parameters, as the service spells them, and their values or columns."""
+def _mapping(value: Mapping[str, Any] | None, path: str, service: Service) -> dict[str, Any]:
+    """Return parameters in their objects, or the columns of those of each row, as the service spells their names."""
     if value is None:
-        return []
+        return {}
     if not isinstance(value, Mapping):
         example = '{"max_tokens": "answer_length"}' if path == "body_columns" else '{"temperature": 0}'
         raise template_error("wrong_type", path, f"expected a dict, such as {example}, found {type(value).__name__}")
-    out = []
+    out: dict[str, Any] = {}
     for name, item in value.items():
         if not isinstance(name, str):
             raise template_error("wrong_type", path, f"expected names of parameters, found {name!r}")
@@ -300,7 +289,8 @@ def _mapping(value: Mapping[str, Any] | None, path: str, service: Service) -> li
             hint = service.hint(names)
             if hint is not None:
                 raise template_error("unknown_key", path, f"{'.'.join(names)!r}: {service.title} {hint}")
-            out.append((service.spelt(names), inner))
+            way = service.spelt(names)
+            _put(out, way if path == "body" else [".".join(way)], inner, path)
     return out
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from mimetypes import guess_type
 from typing import Any
@@ -151,22 +152,19 @@ class Service:
 
     def spelt(self, names: list[str]) -> list[str]:
         """Return the way to a parameter with the service's own names as it writes them; Gemini takes two spellings."""
-        own = 0 if self is not GEMINI else 2 if _camel(names[0]) == "generationConfig" else 1
-        return [*map(_camel, names[:own]), *names[own:]]
+        count = 0 if self is not GEMINI else 2 if _camel(names[0]) == "generationConfig" else 1
+        return [*map(_camel, names[:count]), *names[count:]]
 
     def hint(self, names: list[str]) -> str | None:
         """Return what is right instead of the way to a parameter in another service's words; None if it isn't."""
-        way, own = self.spelt(names[:2]), self.words.values()
+        way, right = self.spelt(names[:2]), self.words.values()
         whole = ".".join(way)
         tried = [(".".join(names[:2]), whole), (names[0], way[0])]
-        if len(way) > 1 and any(word and word.startswith(f"{way[0]}.") for word in own):  # others hold data
+        if len(way) > 1 and any(word and word.startswith(f"{way[0]}.") for word in right):  # others hold data
             tried.append((names[1], whole))
-        for given, place in tried:
-            for word in (given, _camel(given)):
-                if word in self.words and place not in own:
-                    right = self.words[word]
-                    return "has no such parameter" if right is None else f"calls it {right!r}"
-        return None
+        words = [word for given, path in tried if path not in right for word in (given, _camel(given))]
+        hints = (self.words[word] for word in words if word in self.words)
+        return next(("has no such parameter" if hint is None else f"calls it {hint!r}" for hint in hints), None)
 
     def _is_apart(self, role: str) -> bool:
         return self.system is not None and role in SYSTEM
@@ -203,11 +201,9 @@ def _camel(name: str) -> str:
 
 def _refuse_broken(data: str, kind: str) -> None:
     """Refuse data that isn't base64."""
-    try:
+    with suppress(ValueError):
         if b64decode(data, validate=True):
             return
-    except ValueError:
-        pass
     raise RefusedError("invalid_media", f"{kind}: its data isn't base64: {data[:60]!r}")
 
 
