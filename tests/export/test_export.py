@@ -129,7 +129,7 @@ def test_rows_have_separate_parameters(tmp_path: Path) -> None:
         ({"body": {"messages": []}}, "body: 'messages': the prompts are it"),
         ({"body": {"x": {1, 2}}}, r"body\['x'\]: it can't be JSON"),
         ({"body": {"x": float("nan")}}, r"body\['x'\]: it can't be JSON"),
-        ({"body": {"n": 1}, "body_columns": {"n": "sample"}}, "body_columns: 'n' is in body too"),
+        ({"body": {"n": 1}, "body_columns": {"n": "sample"}}, "body_columns: 'n' is given twice"),
         ({"body_columns": {"n": "sampel"}}, "column \"sampel\": the table has no such column; did you mean 'sample'"),
         ({"url": "/v1/embeddings"}, "url: expected '/v1/chat/completions' or"),
         ({"custom_id": "id"}, "custom_id: 'id' names no column, so all requests would have one id"),
@@ -159,7 +159,7 @@ def test_requests_have_the_tools_of_their_rows(tmp_path: Path) -> None:
         assert [body.get("tools") for body in sent] == [tools, None, None]
         assert ["tools" in body for body in sent] == [True, False, False]
         assert not any("tools" in request["body"] for request in requests(tmp_path, table, argument_columns={}))
-        kept = requests(tmp_path, table, body={"tools": [1]})
+        kept = requests(tmp_path, table, body={"tools": [1]}, argument_columns={})
         assert [request["body"]["tools"] for request in kept] == [[1]] * 3
     table = pa.table({"prompt": [MESSAGES[1]] * 2, "kwargs": ['{"a": null}', None], "d": [None, ['{"text": "x"}']]})
     columns = {"*": "kwargs", "documents": "d"}

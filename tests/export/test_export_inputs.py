@@ -85,7 +85,9 @@ def test_the_tools_of_conversations() -> None:
         None
     ] * 2
     assert [request["body"].get("tools") for request in lines(*source, "--argument-column", "none")] == [None] * 3
-    assert [request["body"].get("tools") for request in lines(*source, "--params", '{"tools": [1]}')] == [[1]] * 3
+    given = (*source, "--params", '{"tools": [1]}')
+    assert [request["body"]["tools"] for request in lines(*given, "--argument-column", "none")] == [[1]] * 3
+    assert main(["export", *given, "--out", "out.jsonl", "--quiet"]) == 2
     Path("tool.jinja").write_text("{{ messages[0].content }}{{ tools | tojson }}", encoding="utf-8")
     chat = ("--chat-template", "tool.jinja", "--url", "/v1/completions")
     texts = [request["body"]["prompt"] for request in lines(*source, *chat)]

@@ -141,8 +141,30 @@ def test_parameters_are_put_where_a_service_has_them(tmp_path: Path) -> None:
         ("gemini-batch", {"body": {"max_tokens": 5}}, "calls it 'generationConfig.maxOutputTokens'"),
         ("gemini-batch", {"body_columns": {"temperature": "room"}}, "calls it 'generationConfig.temperature'"),
         ("gemini-batch", {"body": {"model": "m"}}, "the model is named when the batch is created"),
-        ("gemini-batch", {"body": {"a.b": 1, "a": 2}}, "'a.b' is in it, so it is a dict"),
+        ("gemini-batch", {"body": {"a.b": 1, "a": 2}}, "'a' is given twice"),
         ("gemini-batch", {"body": {"a.b": 1, "a": {"b": 2}}}, "'a.b' is given twice"),
+        (
+            "gemini-batch",
+            {"body": {"generation_config": 1, "generationConfig": 1}},
+            "'generationConfig' is given twice",
+        ),
+        ("gemini-batch", {"body": {"generationConfig": {"top_k": 1, "topK": 1}}}, "'generationConfig.topK' is given"),
+        ("gemini-batch", {"body": {"contents.x": 1}}, "'contents': the prompts are it"),
+        ("openai-batch", {"body": {"x": {1: 0, "1": 0}}}, "it has '1' twice"),
+        ("openai-batch", {"body": {"chat_template_kwargs": 1}, "argument_columns": {"*": "room"}}, "is given twice"),
+        ("openai-batch", {"argument_columns": {"model": "room"}}, "argument_columns: 'model': model= says it"),
+        ("openai-responses", {"body": {"generationConfig": {"temperature": 0}}}, "calls it 'temperature'"),
+        ("anthropic-batch", {"body": {"generation_config.top_k": 5}}, "calls it 'top_k'"),
+        ("openai-responses", {"body": {"reasoning": {"max_tokens": 5}}}, "calls it 'max_output_tokens'"),
+        ("openai-responses", {"body": {"generationConfig": {"x": 0}}}, "has no such parameter"),
+        ("openai-responses", {"body": {"thinking": {}}}, "calls it 'reasoning'"),
+        ("openai-responses", {"body": {"messages": []}}, "calls it 'input'"),
+        ("anthropic-batch", {"body": {"text": {"format": {}}}}, "'text.format': Anthropic calls it"),
+        ("gemini-batch", {"body": {"generationConfig": {"max_tokens": 5}}}, "calls it 'generationConfig.maxOutputTo"),
+        ("gemini-batch", {"body_columns": {"generation_config.stop": "room"}}, "'generationConfig.stopSequences'"),
+        ("gemini-batch", {"body": {"thinking": {}}}, "calls it 'generationConfig.thinkingConfig'"),
+        ("gemini-batch", {"body": {"input": []}}, "calls it 'contents'"),
+        ("openai-batch", {"body": {"contents": []}}, "OpenAI has no such parameter"),
     ],
 )
 def test_parameters_of_other_services(tmp_path: Path, form: str, options: dict[str, Any], error: str) -> None:
@@ -150,6 +172,96 @@ def test_parameters_of_other_services(tmp_path: Path, form: str, options: dict[s
     with pytest.raises(pp.TemplateError, match=error):
         requests(tmp_path, form, table, **options)
     assert list(tmp_path.iterdir()) == []
+
+
+PATHS = ("a", "a.b", "a.b.c", "a.c", "n", "generationConfig", "generation_config.top_k", "generationConfig.topK")
+
+
+@pytest.mark.parametrize("form", ["openai-batch", *FORMS])
+def test_no_key_is_in_an_object_twice(tmp_path: Path, form: str) -> None:
+    def value(depth: int) -> Any:
+        names = draw.sample(["b", "c", "topK", "top_k", "b.c", 1], draw.randrange(3))
+        return {name: value(depth + 1) for name in names} if depth < 3 and draw.random() < 0.6 else 1
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        assert len(pairs) == len(dict(pairs))
+        return dict(pairs)
+
+    def leaves(given: Any) -> int:
+        return sum(map(leaves, given.values())) if isinstance(given, dict) else 1
+
+    def size(given: Any) -> int:
+        return leaves(json.loads(json.dumps(given)))
+
+    draw, sent, refused = random.Random(form), 0, 0
+    path = tmp_path / "in.jsonl"
+    system = {"systemInstruction": 0, "system": 0, "tools": 0, "chat_template_kwargs": 0, "messages": 0, "model": 0}
+    for _ in range(part_of(1200)):
+        body = {name: value(0) for name in draw.sample(PATHS, draw.randrange(3))}
+        body |= dict.fromkeys(draw.sample([*system], draw.random() < 0.2), 0)
+        columns = {draw.choice([*PATHS, "system.parts", "systemInstruction.parts"]): "x"}
+        arguments = draw.choice([None, {}, {"tools": "tools"}, {"*": "y"}, {"a": "y"}, {"n": "y"}])
+        talk = draw.choice([[TEXT], [SYSTEM, TEXT]])
+        tools = [] if draw.random() < 0.5 else [{"type": "function", "function": {"name": "f"}}]
+        table = pa.table({"prompt": [talk], "x": [7], "y": ['{"k": 1}'], "tools": [json.dumps(tools)]})
+        model = {} if form == "gemini-batch" else {"model": "m"}
+        given = {**BODIES.get(form, {}), **body}
+        try:
+            written = EXPORTS[form].load()(
+                table, path, **model, body=given, body_columns=columns, argument_columns=arguments
+            )
+        except (pp.TemplateError, pp.RenderError):
+            refused += 1
+            continue
+        line = json.loads(Path(written.paths[0]).read_text(encoding="utf-8"), object_pairs_hook=unique)
+        made = line.get("body") or line.get("params") or line["request"]
+        others = {"messages", "input", "contents", "model", "tools", "system", "systemInstruction"} - {*body}
+        others -= {name.partition(".")[0] for name in columns}
+        others |= set() if arguments is None else {{"*": "chat_template_kwargs"}.get(name, name) for name in arguments}
+        assert sum(size(item) for name, item in made.items() if name not in others) == size(given) + 1
+        sent += 1
+    assert sent > 10
+    assert refused > 10
+
+
+def test_names_in_data_stay_as_they_are(tmp_path: Path) -> None:
+    body = {
+        "labels.my_label": "a",
+        "generation_config.response_json_schema.properties.first_name": {"max_tokens": 1},
+        "generation_config": {"response_logprobs": True, "logprobs": 2},
+        "safety_settings": [{"x_y": 1}],
+    }
+    (line,) = requests(tmp_path, "gemini-batch", pa.table({"prompt": ["a"]}), body=body)
+    del line["request"]["contents"]
+    assert line["request"] == {
+        "labels": {"my_label": "a"},
+        "generationConfig": {
+            "responseJsonSchema": {"properties": {"first_name": {"max_tokens": 1}}},
+            "responseLogprobs": True,
+            "logprobs": 2,
+        },
+        "safetySettings": [{"x_y": 1}],
+    }
+    requests(tmp_path, "openai-responses", pa.table({"prompt": ["a"]}), body={"metadata": {"seed": "1"}, "top_p": 1})
+
+
+def test_tools_and_marks_are_of_rows_or_of_all(tmp_path: Path) -> None:
+    table = pa.table({"prompt": ["a"], "tools": ["[]"], "cache_marks": pa.array([[1]], LISTS), "room": [9]})
+    for options in ({"body": {"tools": []}}, {"body_columns": {"tools": "room"}}, {"body": {"tools.x": 1}}):
+        with pytest.raises(pp.TemplateError, match="the tools of the rows are in the column 'tools'; leave one out"):
+            requests(tmp_path, "anthropic-batch", table, **options)
+        requests(tmp_path, "anthropic-batch", table, **options, argument_columns={})
+    with pytest.raises(pp.TemplateError, match="'cache_control': the marks of the rows are in the column"):
+        requests(tmp_path, "anthropic-batch", table, body={"cache_control": {"type": "ephemeral"}})
+    with pytest.raises(pp.TemplateError, match="requires 'max_tokens'"):
+        requests(tmp_path, "anthropic-batch", table, body={"max_tokens": None})
+    with pytest.raises(pp.TemplateError, match="model: the model is named when the batch is created"):
+        export.gemini_batch(table, tmp_path / "in.jsonl", **{"model": "m"})
+    with pytest.raises(pp.RenderError, match="the system prompt is in the parameters already"):
+        requests(tmp_path, "gemini-batch", TALK, body_columns={"systemInstruction.parts": "s"})
+
+
+TALK = pa.table({"prompt": [[SYSTEM, TEXT]], "s": ["S"]})
 
 
 def test_anthropic_needs_the_length_of_each_answer(tmp_path: Path) -> None:
@@ -196,6 +308,17 @@ AUDIO = {"type": "input_audio", "input_audio": {"data": "AA==", "format": "wav"}
         (FORMS, [message("user", 5)], "a part is one of 'text'"),
         (FORMS, [message("user", [{"type": "video_url", "video_url": {}}])], "a part is one of 'text'"),
         (FORMS, [message("user", [{"type": "image_url", "image_url": {"url": "a.png"}}])], "a URL or a data URL"),
+        (
+            FORMS,
+            [message("user", [{"type": "image_url", "image_url": {"url": "data:image/png;base64,A"}}])],
+            "isn't base",
+        ),
+        (
+            FORMS,
+            [message("user", [{"type": "file", "file": {"file_data": "data:application/pdf;base64,%%"}}])],
+            "isn't",
+        ),
+        (FORMS[2:], [message("user", [{**AUDIO, "input_audio": {"data": "é", "format": "wav"}}])], "isn't base64"),
         (FORMS[1:2], [message("user", [BLUE])], "image_url takes image/jpeg, image/png, image/gif, image/webp, not"),
         (FORMS[1:2], [message("user", [{"type": "file", "file": {"file_id": "f"}}])], "a data URL in 'file_data'"),
         (FORMS[2:], [message("user", [{"type": "image_url", "image_url": {"url": "https://a/b"}}])], "give a data URL"),
@@ -286,6 +409,11 @@ def test_marks_that_no_request_can_have(tmp_path: Path) -> None:
         ("anthropic-batch", [{"name": "f", "input_schema": {}}], "a tool is "),
         ("gemini-batch", [{"type": "function", "function": {"name": "f", "strict": True}}], "as 'f' is"),
         ("openai-responses", [{"type": "function", "function": {"name": "f", "x": 1}}], "no place for 'x'"),
+        *(
+            (form, [{"type": "function", "function": {"name": "f"}, "cache_control": {}}], "place for 'cache_control'")
+            for form in FORMS
+        ),
+        ("anthropic-batch", [{"type": "function", "function": {"name": "f", "parameters": "{}"}}], "are an object"),
     ],
 )
 def test_tools_that_a_service_has_no_place_for(tmp_path: Path, form: str, tools: list[Any], error: str) -> None:

@@ -90,13 +90,7 @@ def roles(text: str) -> dict[str, str]:
 
 def json_object(text: str) -> dict[str, Any]:
     """Parse a JSON object without repeated names."""
-
-    def unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
-        keys = [key for key, _ in members]
-        repeated = next((key for key in keys if keys.count(key) > 1), None)
-        if repeated is not None:
-            raise ValueError(f"it has {repeated!r} twice")
-        return dict(members)
+    from promptpress_workbench.files.write.json_lines import unique  # noqa: PLC0415 - which imports pyarrow
 
     try:
         value = json.loads(text, object_pairs_hook=unique)

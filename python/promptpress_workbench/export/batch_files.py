@@ -256,6 +256,8 @@ def _write_requests(  # noqa: PLR0917 - what all forms have
     options: BatchOptions,
 ) -> Written:
     """Write the lines of `BatchRequests` into files of a service, whose limits hold unless others are given."""
+    if "model" in options:
+        raise template_error("unknown_key", "model", "the model is named when the batch is created")
     limits = {
         "max_requests": service.max_requests,
         "max_bytes": service.max_bytes,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from promptpress_workbench.export.chat_messages import Form, Prompts, are_plain,
 from promptpress_workbench.export.custom_ids import CustomIds
 from promptpress_workbench.export.message_columns import MARKS, MessageMembers
 from promptpress_workbench.export.services import RefusedError, Service
-from promptpress_workbench.files.write.json_lines import LineWriter, Piece, json_text
+from promptpress_workbench.files.write.json_lines import LineWriter, Piece, json_text, unique
 
 CHAT = "/v1/chat/completions"
 _COMPLETIONS = "/v1/completions"
@@ -67,20 +66,22 @@ class BatchRequests:
         self._model_column: str | None = None
         body = _mapping(settings.body, "body", service)
         columns = _mapping(settings.body_columns, "body_columns", service)
-        _check_parameters(schema, settings, body, columns, key)
+        _check_parameters(schema, settings, body, columns)
         self._are_named = settings.argument_columns is not None
         self._arguments = _argument_columns(schema, settings.argument_columns, {**body, **columns}, key, service)
         self._parameters = list(columns.values())
         self._required = [columns[name] for name in service.required if name in columns]
-        self._marks = _marks_index(schema, service, key)
         if model is None and service.has_model:
             self._model_column = columns.pop("model")
+        arguments = {_KWARGS if name == "*" else name: column for name, column in self._arguments.items()}
+        members = _members_given(service, key, body, columns, arguments)
+        self._marks = _marks_index(schema, service, key, members)
         self._objects = _objects(body, columns)
-        columns |= {_KWARGS if name == "*" else name: column for name, column in self._arguments.items()}
+        columns |= arguments
         longer = "." * (1 + max(map(len, schema.names)))  # than the table's names, and so no column of it
         self._members: MessageMembers | None = None
         if self._marks >= 0 or (service.roles and (self._prompts.form != "text" or not service.takes_blank)):
-            has_system = service.system in {**body, **columns}
+            has_system = service.system in members
             self._members = MessageMembers(service, self._prompts, has_system=has_system)
         pieces = [Piece("literal", f'{{"{service.id_key}": "'), *self._ids.pieces()]
         ids = range(1, len(pieces))
@@ -103,8 +104,8 @@ class BatchRequests:
         for column in self._arguments.values():
             written = written.set(schema.get_field_index(column), named_json_field(column, pa.large_string()))
         added = [] if self._members is None else [pa.field(longer, pa.large_string())]
-        added += [named_json_field(head + longer, pa.large_string()) for head in self._objects]
-        self._written = pa.schema([*written, *added])
+        objects = (named_json_field(head + longer, pa.large_string()) for head in self._objects)
+        self._written = pa.schema([*written, *added, *objects])
         self._writer = LineWriter(self._written, pieces, ids)
         self._are_roles_checked = False
 
@@ -198,49 +199,61 @@ class BatchRequests:
                 raise render_error("no_json_form", message, first_row + index, name)
 
 
-def _objects(body: dict[str, Any], columns: dict[str, str]) -> dict[str, tuple[dict[str, Any], dict[str, str]]]:
-    """Put parameters with a dot in their names into objects of the body.
-
-    Return what all rows have of the objects with a value of a row's own, and the columns of these values.
-    """
-    for name in [name for name in body if "." in name]:
-        _put(body, name, body.pop(name))
-    out: dict[str, tuple[dict[str, Any], dict[str, str]]] = {}
-    for name in [name for name in columns if "." in name]:
-        head = name.partition(".")[0]
-        fixed = {head: body.pop(head)} if head in body else {}
-        out.setdefault(head, (fixed, {}))[1][name] = columns.pop(name)
-        _put(dict(out[head][0]), name, None)  # which refuses what all rows have already
+def _members_given(service: Service, key: str, body: dict[str, Any], *columns: dict[str, str]) -> dict[str, Any]:
+    """Return what a body has besides the prompts and the model; refuse what is there twice, or within another value."""
+    model = "model= says it" if service.has_model else "the model is named when the batch is created"
+    reasons = {key: "the prompts are it", "model": model}
+    out: dict[str, Any] = {}
+    for path, given in zip(("body", "body_columns", "argument_columns"), (body, *columns), strict=True):
+        for name, value in given.items():
+            names = name.split(".") if path == "body_columns" else [name]
+            if names[0] in reasons:
+                raise template_error("unknown_key", path, f"{names[0]!r}: {reasons[names[0]]}")
+            _put(out, names, value, path)
     return out
 
 
-def _object_texts(batch: pa.RecordBatch, head: str, fixed: dict[str, Any], columns: dict[str, str]) -> pa.Array:
+def _objects(body: dict[str, Any], columns: dict[str, str]) -> dict[str, tuple[str, dict[str, str]]]:
+    """Take the objects with values of a row's own out of the body and the columns.
+
+    Return what all rows have of each object, as JSON, and the columns of its values.
+    """
+    out: dict[str, tuple[str, dict[str, str]]] = {}
+    for name in [name for name in columns if "." in name]:
+        head = name.partition(".")[0]
+        fixed = {head: body.pop(head)} if head in body else {}
+        out.setdefault(head, (json_text(fixed), {}))[1][name] = columns.pop(name)
+    return out
+
+
+def _object_texts(batch: pa.RecordBatch, head: str, fixed: str, columns: dict[str, str]) -> pa.Array:
     """Return an object of each row as JSON; null if a row has nothing of it."""
     texts = []
     for values in zip(*(batch.column(column).to_pylist() for column in columns.values()), strict=True):
-        made = dict(fixed)
+        made = json.loads(fixed)
         for name, value in zip(columns, values, strict=True):
             if value is not None:
-                _put(made, name, value)
+                _put(made, name.split("."), value, "body_columns")
         texts.append(json_text(made[head]) if made else None)
     return pa.array(texts, pa.large_string())
 
 
-def _put(body: dict[str, Any], name: str, value: Any) -> None:
-    """Put a value into the object that its name leads to."""
-    *heads, last = name.split(".")
-    for head in heads:
-        inner = body.get(head, {})
-        if not isinstance(inner, Mapping):
-            raise template_error("wrong_type", f"body[{head!r}]", f"{name!r} is in it, so it is a dict")
-        body[head] = inner = dict(inner)  # whose dicts are the caller's
-        body = inner
-    if last in body:
-        raise template_error("unknown_key", "body", f"{name!r} is given twice")
-    body[last] = value
+def _put(body: dict[str, Any], names: list[str], value: Any, path: str) -> None:
+    """Put a value into the object that its names lead to, whose values are all of different places."""
+    inner: Any = body
+    heads = names if isinstance(value, Mapping) else names[:-1]
+    for name in heads:
+        inner = inner.setdefault(name, {}) if isinstance(inner, dict) else None
+    if not isinstance(inner, dict) or (heads is not names and names[-1] in inner):
+        raise template_error("unknown_key", path, f"{'.'.join(names)!r} is given twice")
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            _put(body, [*names, key], item, path)
+    else:
+        inner[names[-1]] = value
 
 
-def _marks_index(schema: pa.Schema, service: Service, key: str) -> int:
+def _marks_index(schema: pa.Schema, service: Service, key: str, members: dict[str, Any]) -> int:
     """Return the index of the column of marks, or -1; refuse one that the service has no place for."""
     index: int = schema.get_field_index(MARKS)
     kind = schema.field(MARKS).type if index >= 0 else None
@@ -249,28 +262,36 @@ def _marks_index(schema: pa.Schema, service: Service, key: str) -> int:
         raise render_error("unsupported_mode", message, column=MARKS)
     if kind is not None and not (types.is_list(kind) and types.is_integer(kind.value_type)):
         raise render_error("wrong_column_type", f"it has lists of whole numbers, and it is {kind}", column=MARKS)
+    if kind is not None and service.mark is not None and service.mark.keys() & members.keys():
+        message = f"{min(service.mark)!r}: the marks of the rows are in the column {MARKS!r}; leave one out"
+        raise template_error("unknown_key", "body", message)
     return index
 
 
 def _mapping(value: Mapping[str, Any] | None, path: str, service: Service) -> dict[str, Any]:
-    """Check an argument that maps names of parameters to values or columns."""
+    """Return parameters in their objects, or the columns of those of each row, as the service spells their names."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
         example = '{"max_tokens": "answer_length"}' if path == "body_columns" else '{"temperature": 0}'
         raise template_error("wrong_type", path, f"expected a dict, such as {example}, found {type(value).__name__}")
+    out: dict[str, Any] = {}
     for name, item in value.items():
         if not isinstance(name, str):
             raise template_error("wrong_type", path, f"expected names of parameters, found {name!r}")
         if path == "body_columns" and not isinstance(item, str):
             raise template_error("wrong_type", f"{path}[{name!r}]", f"expected a column's name, found {item!r}")
-        if name in service.words:
-            right = service.words[name]
-            hint = "has no such parameter" if right is None else f"calls it {right!r}"
-            raise template_error("unknown_key", path, f"{name!r}: {service.title} {hint}")
-    if service.id_key == "key":  # Gemini takes both spellings, and a body has one
-        return {re.sub(r"_([a-z])", lambda letter: letter[1].upper(), name): item for name, item in value.items()}
-    return dict(value)
+        given = item if path == "body_columns" else json.loads(_json(item, f"body[{name!r}]"))
+        members: list[tuple[list[str], Any]] = [(name.split("."), given)]
+        if isinstance(given, dict) and given and "." not in name:
+            members = [([name, key], inner) for key, inner in given.items()]
+        for names, inner in members:
+            hint = service.hint(names)
+            if hint is not None:
+                raise template_error("unknown_key", path, f"{'.'.join(names)!r}: {service.title} {hint}")
+            way = service.spelt(names)
+            _put(out, way if path == "body" else [".".join(way)], inner, path)
+    return out
 
 
 def _argument_columns(
@@ -278,8 +299,12 @@ def _argument_columns(
 ) -> dict[str, str]:
     """Return the columns of the arguments that go into a request; a request of texts has none."""
     if given is None:
-        has_tools = key != "prompt" and "tools" in schema.names and "tools" not in parameters
-        return {"tools": "tools"} if has_tools else {}
+        if key == "prompt" or "tools" not in schema.names or parameters.get("tools") == "tools":
+            return {}
+        if any(name.partition(".")[0] == "tools" for name in parameters):
+            message = "the tools of the rows are in the column 'tools'; leave one out, such as by argument_columns={}"
+            raise template_error("unknown_key", "body", f"'tools': {message} (--argument-column none)")
+        return {"tools": "tools"}
     columns = checked_columns(given, parameters) or {}
     for column in columns.values():
         column_field(schema, column)
@@ -294,34 +319,27 @@ def _argument_columns(
 
 
 def _check_parameters(
-    schema: pa.Schema, settings: RequestSettings, body: Mapping[str, Any], columns: Mapping[str, str], key: str
+    schema: pa.Schema, settings: RequestSettings, body: Mapping[str, Any], columns: Mapping[str, str]
 ) -> None:
     model, service = settings.model, settings.service
-    if model is None and service.has_model and "model" not in columns:
+    is_of_rows = model is None and service.has_model
+    if is_of_rows and "model" not in columns:
         raise template_error(
             "missing_key", "model", 'each request names a model: model="...", or its column in body_columns'
         )
     if model is not None and not isinstance(model, str):
         raise template_error("wrong_type", "model", f"expected a string, found {type(model).__name__}")
     for name in service.required:
-        if name not in {**body, **columns}:
+        if {**body, **columns}.get(name) is None:
             message = f'{service.title} requires {name!r} in each request, such as {{"{name}": 1024}}'
             raise template_error("missing_key", "body", message)
-    if model is None and service.has_model and columns["model"] in schema.names:
+    if is_of_rows and columns["model"] in schema.names:
         kind = schema.field(columns["model"]).type
         if not holds_texts(kind):
             raise render_error(
                 "wrong_column_type", f"models are named by texts, and it is {kind}", column=columns["model"]
             )
-    for name in ("model", key):
-        if name in body or (name in columns and not (name == "model" and model is None and service.has_model)):
-            what = "model= says it" if name == "model" else "the prompts are it"
-            if name == "model" and not service.has_model:
-                what = "the model is named when the batch is created"
-            raise template_error("unknown_key", "body" if name in body else "body_columns", f"{name!r}: {what}")
     for name, column in columns.items():
-        if name in body:
-            raise template_error("unknown_key", "body_columns", f"{name!r} is in body too; give it once")
         if name.rpartition(".")[2] in _NUMBERS and column in schema.names and holds_texts(schema.field(column).type):
             message = (
                 f"body_columns: {name!r} is a number for APIs, and the column {column!r} is text, which most of them"
@@ -335,6 +353,7 @@ def _json(value: Any, path: str) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
         text.encode()
+        json.loads(text, object_pairs_hook=unique)  # keys 1 and "1" are one key
     except (TypeError, ValueError, RecursionError) as error:
         raise template_error("no_json_form", path, f"it can't be JSON: {error}") from error
     return text

@@ -6,7 +6,9 @@ A service converts OpenAI's messages one by one; `message_columns.py` makes the 
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from mimetypes import guess_type
 from typing import Any
@@ -129,20 +131,40 @@ class Service:
     def tools(self, tools: Iterable[Item]) -> str:
         """Return the JSON of a request's tools, which are of OpenAI's form."""
         made = []
-        for tool in tools if self.roles else ():
+        for tool in map(without_nulls, tools if self.roles else ()):
             function = tool.get("function")
             if tool.get("type") != "function" or not isinstance(function, dict) or "name" not in function:
                 text = f'a tool is {{"type": "function", "function": {{"name": ...}}}}, not {json_text(tool)[:60]}'
                 raise RefusedError("wrong_column_type", text)
             if self is GEMINI and function.get("strict"):
                 raise RefusedError("wrong_column_type", f"no function is strict here, as {function['name']!r} is")
+            _refuse_keys(tool, ("type", "function"))
             _refuse_keys(function, ("name", "description", "parameters", "strict"))
             given = {"parameters": {"type": "object", "properties": {}}} | without_nulls(function)
+            if not isinstance(given["parameters"], dict):
+                text = f"a tool's parameters are an object, not {json_text(given['parameters'])[:60]}"
+                raise RefusedError("wrong_column_type", text)
             given[self.tool_parameters] = given.pop("parameters")
             made.append({**self.tool, **given})
         if self is GEMINI:
             return json_text([{"functionDeclarations": [{k: v for k, v in f.items() if k != "strict"} for f in made]}])
         return json_text(made if self.roles else tools)
+
+    def spelt(self, names: list[str]) -> list[str]:
+        """Return the way to a parameter with the service's own names as it writes them; Gemini takes two spellings."""
+        count = 0 if self is not GEMINI else 2 if _camel(names[0]) == "generationConfig" else 1
+        return [*map(_camel, names[:count]), *names[count:]]
+
+    def hint(self, names: list[str]) -> str | None:
+        """Return what is right instead of the way to a parameter in another service's words; None if it isn't."""
+        way, right = self.spelt(names[:2]), self.words.values()
+        whole = ".".join(way)
+        tried = [(".".join(names[:2]), whole), (names[0], way[0])]
+        if len(way) > 1 and any(word and word.startswith(f"{way[0]}.") for word in right):  # others hold data
+            tried.append((names[1], whole))
+        words = [word for given, path in tried if path not in right for word in (given, _camel(given))]
+        hints = (self.words[word] for word in words if word in self.words)
+        return next(("has no such parameter" if hint is None else f"calls it {hint!r}" for hint in hints), None)
 
     def _is_apart(self, role: str) -> bool:
         return self.system is not None and role in SYSTEM
@@ -173,6 +195,18 @@ def without_nulls(value: Item) -> Item:
     return {key: item for key, item in value.items() if item not in (None, [])}
 
 
+def _camel(name: str) -> str:
+    return re.sub(r"_([a-z])", lambda letter: letter[1].upper(), name)
+
+
+def _refuse_broken(data: str, kind: str) -> None:
+    """Refuse data that isn't base64."""
+    with suppress(ValueError):
+        if b64decode(data, validate=True):
+            return
+    raise RefusedError("invalid_media", f"{kind}: its data isn't base64: {data[:60]!r}")
+
+
 def _refuse_keys(value: Item, keys: Collection[str], remedy: str = "") -> None:
     for key in value:
         if key not in keys:
@@ -184,12 +218,15 @@ def _medium(part: Item, *schemes: str) -> tuple[str, str | None, str | None, Ite
     kind = part["type"]
     rest = {"url": part[kind]} if isinstance(part[kind], str) else without_nulls(part[kind])
     if kind == "input_audio" and rest.keys() >= {"data", "format"}:
+        _refuse_broken(rest["data"], kind)
         return "", f"audio/{rest.pop('format')}", rest.pop("data"), rest
     url = str(rest.pop("file_data" if kind == "file" else "url", ""))
     match = re.fullmatch(r"data:([^;,]+)[^,]*;base64,(.*)", url, re.DOTALL)
     if match is None and (kind != "image_url" or not url.startswith(("https://", "http://", *schemes))):
         right = {"file": "a data URL in 'file_data'", "input_audio": "'data' and a 'format'"}
         raise RefusedError("invalid_media", f"{kind} takes {right.get(kind, 'a URL or a data URL')}, not {part[kind]}")
+    if match is not None:
+        _refuse_broken(match[2], kind)
     if rest.get("detail") == "auto":
         del rest["detail"]
     return url, *(match.groups() if match else (None, None)), rest
@@ -234,8 +271,11 @@ def _responses_image(part: Item) -> Item:
 
 
 def _responses_file(part: Item) -> Item:
-    _refuse_keys(part["file"], ("file_data", "file_id", "filename"))
-    return {"type": "input_file", **without_nulls(part["file"])}
+    given = without_nulls(part["file"])
+    _refuse_keys(given, ("file_data", "file_id", "filename"))
+    if given.get("file_data", "").startswith("data:"):
+        _medium(part)
+    return {"type": "input_file", **given}
 
 
 def _anthropic_medium(part: Item) -> Item:
@@ -272,11 +312,15 @@ _PARAMETERS: tuple[tuple[tuple[str, ...], str | None, str | None, str | None], .
     (("frequency_penalty",), None, None, "generationConfig.frequencyPenalty"),
     (("presence_penalty",), None, None, "generationConfig.presencePenalty"),
     (("logprobs",), "top_logprobs", None, "generationConfig.responseLogprobs"),
+    (("top_logprobs",), "top_logprobs", None, "generationConfig.logprobs"),
     (("logit_bias",), None, None, None),
     (("response_format",), "text.format", "output_config.format", "generationConfig.responseSchema"),
     (("reasoning_effort",), "reasoning.effort", "output_config.effort", "generationConfig.thinkingConfig"),
     (("tool_choice",), "tool_choice", "tool_choice", "toolConfig"),
     ((), "instructions", "system", "systemInstruction"),
+    ((), "reasoning", "thinking", "generationConfig.thinkingConfig"),
+    ((), None, None, "generationConfig"),
+    (("messages",), "input", "messages", "contents"),
 )
 """Parameters in the words of OpenAI's chats, the Responses API, Anthropic and Gemini; None: there is no such one."""
 
@@ -296,9 +340,11 @@ _SAME_ROLES = {role: role for role in (*SYSTEM, "user", "assistant")}
 _OPENAI_LIMITS: dict[str, Any] = {"max_requests": 50_000, "max_bytes": 200_000_000, "id_length": 512}
 """OpenAI's limits of a file, which other services have too. An id longer than this is a mistake."""
 
-OPENAI = Service("OpenAI", mark=_BREAKPOINT, **_OPENAI_LIMITS)
-VLLM = Service("vLLM")
-LITELLM = Service("LiteLLM", **{**_OPENAI_LIMITS, "id_length": 64})
+_NOT_OF_CHATS = dict.fromkeys(("input", "contents", "generationConfig", "systemInstruction", "system"))
+
+OPENAI = Service("OpenAI", mark=_BREAKPOINT, words=_NOT_OF_CHATS, **_OPENAI_LIMITS)
+VLLM = Service("vLLM", words=_NOT_OF_CHATS)
+LITELLM = Service("LiteLLM", words=_NOT_OF_CHATS, **{**_OPENAI_LIMITS, "id_length": 64})
 RESPONSES = Service(
     "the Responses API",
     prompts="input",

@@ -160,6 +160,15 @@ def json_text(value: Any) -> str:
         return _ENCODER.encode(_without_nan(value))
 
 
+def unique(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of these members; a ValueError names a key that is there twice."""
+    keys = [key for key, _ in members]
+    repeated = next((key for key in keys if keys.count(key) > 1), None)
+    if repeated is not None:
+        raise ValueError(f"it has {repeated!r} twice")
+    return dict(members)
+
+
 def _without_nan(value: Any) -> Any:
     """Replace NaN and infinities, which JSON doesn't have, by None, like JavaScript."""
     if isinstance(value, float):
