@@ -71,11 +71,11 @@ def test_requests_that_are_not_in_the_files_give_a_warning(tmp_path: Path) -> No
     with pytest.warns(pp.PromptWarning, match="1 of 3 failed requests are in none of the files that were sent: '2'"):
         export.join([result("0", None)], table, requests=tmp_path / "in.jsonl", retry=retry)
     assert len(retry.read_bytes().splitlines()) == 2
+    answered = {"choices": [{"index": 0, "message": {"content": "A"}, "finish_reason": "stop"}]}
+    first = {"custom_id": "0", "response": {"status_code": 200, "body": answered}, "error": None}
+    export.openai_batch(table.slice(0, 1), tmp_path / "first.jsonl", model="m")
     with pytest.warns(pp.PromptWarning, match="2 of 2 failed requests are in none"):
-        answered = {"choices": [{"index": 0, "message": {"content": "A"}, "finish_reason": "stop"}]}
-        one = {"custom_id": "0", "response": {"status_code": 200, "body": answered}, "error": None}
-        export.openai_batch(table.slice(0, 1), tmp_path / "one.jsonl", model="m")
-        export.join([one], table, requests=tmp_path / "one.jsonl", retry=retry)
+        export.join([first], table, requests=tmp_path / "first.jsonl", retry=retry)
     assert retry.read_bytes() == b""
     retry.unlink()
     export.openai_batch(table, tmp_path / "others.jsonl", model="m", custom_id="x{sample}")
