@@ -88,7 +88,7 @@ def test_a_file_of_messages_has_the_bill_of_what_made_it(suffix: str, capsys: py
     assert len({body["prompt_cache_key"] for body in bodies}) == 3
 
 
-def test_a_file_of_texts_has_a_bill_in_its_own_order_alone(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_of_texts_has_a_bill_in_file_order_alone(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["render", "--template", "{topic} {q}", "--data", "data.jsonl", "--out", "p.parquet", "--quiet"]) == 0
     assert main(["stats", "p.parquet", "--prices", "prices.yaml", "--json", "--quiet"]) == 0
     models = json.loads(capsys.readouterr().out)["bill"]["models"]
