@@ -61,6 +61,7 @@ def test_filter_rate(name: str, sizes: Sizes, record: Record) -> None:
     assert template.render(samples)["prompt"].to_pylist() == [compiled.render(row) for row in rows]
     run = template.last_run
     assert run is not None
-    assert (run.jinja2 == 0) == (name in FILTERS)
+    # Words with hyphens are wrapped as the interpreter's version does it: by itself.
+    assert (run.jinja2 < count / 20) == (name in FILTERS)
     ways = [Way("JinjaTemplate", count, lambda: template.render(samples), 1, "ours")]
     record("filters", name, measured([*ways, Way("jinja2", count, lambda: [compiled.render(row) for row in rows])]))
