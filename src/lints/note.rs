@@ -37,12 +37,22 @@ pub struct Note {
     pub remedy: String,
     /// The column that a placeholder without one probably names.
     pub column: Option<String>,
+    /// True if a placeholder without a column is all that a text has.
+    pub is_whole: bool,
 }
 
 impl Note {
     /// Make a note on a very likely mistake.
     pub(super) fn warning(code: &'static str, path: &str, message: String, remedy: String) -> Self {
-        Self { code, severity: Severity::Warning, path: path.to_owned(), message, remedy, column: None }
+        Self {
+            code,
+            severity: Severity::Warning,
+            path: path.to_owned(),
+            message,
+            remedy,
+            column: None,
+            is_whole: false,
+        }
     }
 
     /// Make a note on something that is worth knowing.

@@ -185,9 +185,8 @@ fn in_text(
                 let jinja = || jinja_like(text, &braces, &fields).filter(|_| subject.config.unescapes);
                 let plain = || unknown(text, &braces, columns).or_else(|| formatted(text, &braces, &fields));
                 let mut note = jinja().or_else(plain);
-                // A text that is a name in braces alone means the column, however far from the others its name is.
-                if let (true, Some(note)) = (subject.config.unescapes && text.text.trim() == shape, &mut note) {
-                    note.column.get_or_insert_with(|| name.to_owned());
+                if let Some(note) = &mut note {
+                    note.is_whole = subject.config.unescapes && text.text.trim() == shape;
                 }
                 if let (true, Some(note)) = (index, &mut note) {
                     note.message = format!("'{{{name}}}' is the retriever's column, which is no field of a sample");

@@ -49,6 +49,12 @@ impl PyNote {
     fn column(&self) -> Option<&str> {
         self.0.column.as_deref()
     }
+
+    /// True if a placeholder without a column is all that a text has.
+    #[getter]
+    fn is_whole(&self) -> bool {
+        self.0.is_whole
+    }
 }
 
 /// Return the name that a misspelt one is probably meant as.

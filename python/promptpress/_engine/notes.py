@@ -212,11 +212,11 @@ def warning_text(notes: list[Note]) -> str:
 
 
 def misspelt_in(notes: list[Note], *, shows_nothing: bool = False) -> list[MisspeltColumn]:
-    """Return the placeholders that name no column and are near to a column's name."""
+    """Return the placeholders that name no column, and are near to a column's name or a whole text."""
     return [
         MisspeltColumn(note.place, f"{note.message}; {note.remedy}")
         for note in notes
-        if note.column is not None or (shows_nothing and note.code == "unknown_placeholder")
+        if note.column is not None or note.is_whole or (shows_nothing and note.code == "unknown_placeholder")
     ]
 
 

@@ -8,13 +8,16 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from promptpress._jinja.chat.beginnings import Beginning
+import pyarrow as pa
+
 from promptpress._jinja.chat.conversations import REASONING, json_texts
 from promptpress._tokens.masks import ASSISTANTS, Span, is_trained
 from promptpress._tokens.trained import Messages
 
 if TYPE_CHECKING:
-    from promptpress._jinja.run import JinjaRun  # it needs Jinja2
+    # They need Jinja2.
+    from promptpress._jinja.chat.beginnings import Beginning
+    from promptpress._jinja.run import JinjaRun
 
 _LAST_SPANS = 8
 """The spans at the end of a text that are read first to find those of the last message."""
@@ -96,10 +99,10 @@ class RenderedTurns(NamedTuple):
 
     def last_spans(self, row: int, number: int) -> list[dict[str, Any]]:
         """Return the spans at the end of a text that begin after those of all messages but one."""
-        of_row = self.spans[row]
-        if isinstance(of_row, Beginning):
+        of_row: Beginning | pa.Scalar = self.spans[row]
+        if not isinstance(of_row, pa.Scalar):
             return of_row.last_spans(number)
-        spans = self.spans[row].values
+        spans = of_row.values
         count = _LAST_SPANS
         while spans is not None:
             last: list[dict[str, Any]] = spans.slice(max(0, len(spans) - count)).to_pylist()
