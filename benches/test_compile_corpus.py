@@ -1,6 +1,6 @@
 """What it takes to compile real templates, where the recorded ones are at hand: a round is a template, in CPU time.
 
-*constructor*: most of it is jinja2's own parser. *compiling behind it*: what is done for one shape of conversations,
+*constructor*: most of it is jinja2's own parser. *compiling after it*: what is done for one shape of conversations,
 or for the schema of a table. *both*: a template's two, and beside them what jinja2 takes to compile it. What jinja2
 compiles for the rows that are rendered by it too, with the first of them, isn't among these.
 """
@@ -89,6 +89,6 @@ def test_compile_corpus(key: str, sizes: Sizes, record: Record) -> None:
     templates = {"chats": chats, "lm_eval": lm_eval}[key]()
     timings = list(zip(*islice(templates, 40 if sizes.quick else None), strict=True))
     both = [constructing + compiling for constructing, compiling in zip(*timings[:2], strict=True)]
-    for name, seconds in zip(("constructor", "compiling behind it", "jinja2", "both"), (*timings, both), strict=True):
+    for name, seconds in zip(("constructor", "compiling after it", "jinja2", "both"), (*timings, both), strict=True):
         about = {"way": name, "role": "peer" if name == "jinja2" else "ours", "threads": 1, "rows": 1, "bytes": None}
         record.figures("compile", key, **about, seconds=seconds, cpu=seconds)
