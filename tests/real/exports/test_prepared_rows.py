@@ -163,7 +163,7 @@ MASKS: list[tuple[str, list[Any], str, Groups]] = [
         "qwen3",
         REASONED,
         "assistant+turn",
-        {"only in A: <think>↵…↵</think>↵↵, after <|im_start|>assistant↵": ("think block", 1)},
+        {"only in A: <think>…</think>↵↵, after <|im_start|>assistant↵": ("think block", 1)},
     ),
     (
         "deepseek_r1_distill",
