@@ -1,4 +1,4 @@
-"""What rows cost whose values bring in placeholders, which the harness fills: to the same table without them."""
+"""Rows whose values bring in placeholders, which the harness fills: their cost to the same table without them."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ impl PromptTree {
 
 /// Return the marked beginnings of a request, the longest first.
 ///
-/// Of beginnings that the same requests share only the longest gets a mark. If there are too many, the shortest stays,
+/// Only the longest of the beginnings that the same requests share gets a mark. If there are too many, the shortest stays,
 /// which most requests share, and the longest ones, which the next turn of a growing talk reads.
 fn marked(tree: &Tree, leaf: u32, marks: &Marks) -> Vec<u32> {
     let mut fewest = marks.enough.max(1) - 1;

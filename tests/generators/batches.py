@@ -246,7 +246,7 @@ def without_details(given: Row) -> Row:
 
 
 class Drawn(NamedTuple):
-    """What happened to a request, whatever the service."""
+    """The outcome of a request, whatever the service."""
 
     custom_id: str
     fate: str

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from promptpress import ConfigError
 from promptpress.engine.tokens import load_tokenizer
+from promptpress_workbench.cli.bill import add_requests
 from promptpress_workbench.prompts.request_tree import RequestTree
 from promptpress_workbench.statistics.bill import Bill, marks_of
 from promptpress_workbench.statistics.prices import Cache, Price, Prices, read_prices
@@ -210,3 +211,15 @@ def test_a_table_of_prices_has_defaults(tmp_path: Path) -> None:
     assert second.cache == Cache(marks=False, minimum=9, step=1)
     with pytest.raises(ConfigError, match="it has no price of the model 'c'"):
         read_prices(str(path)).of("c", str(path))
+
+
+def test_parameters_of_all_stand_before_the_tools_of_rows() -> None:
+    trees = [RequestTree(None), RequestTree(None)]
+    talks = [[{"role": "user", "content": text}] for text in ("four", "five", "four")]
+    tools = ["[1]", None, "[1]"]
+    batch = pa.record_batch({"prompt": talks, "tools": tools})
+    add_requests(trees[:1], [batch], "prompt", "tools", is_json=False, same="all ")
+    trees[1].add(pa.array(talks), is_json=False, tools=pa.array(["all [1]", "all ", "all [1]"]))
+    rules = (2, 2, 4, False, False)
+    assert trees[0].marks(0, 3, rules).to_pylist() == trees[1].marks(0, 3, rules).to_pylist() == [[1], [], [1]]
+    assert trees[0].tokens == trees[1].tokens == 3 + 2 + 3

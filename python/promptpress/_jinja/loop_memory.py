@@ -335,8 +335,8 @@ class LoopMemory:
 
     def __init__(self, living: Container[int], limit: int) -> None:
         self.texts: dict[Any, Any] = {}
-        """By its number and that of its loop, a message's text with the fields that were set; or the number of the
-        expression that is read next, with the same by its values."""
+        """Texts of messages, by their numbers and those of their loops, with the fields that were set; or the number of
+        the expression that is read next, with the same by its values."""
         self.seen: dict[int, Any] = {}
         """The values of the expressions that the present body has read."""
         self._living = living

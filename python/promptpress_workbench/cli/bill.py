@@ -13,7 +13,7 @@ from promptpress.engine import PromptColumn, RenderOptions, engine_of
 from promptpress.engine.errors import UsageError, did_you_mean
 from promptpress.engine.tables import is_text
 from promptpress.engine.tables import lazy_compute as pc
-from promptpress.engine.tokens import Encoder, LoadedTokenizer
+from promptpress.engine.tokens import LoadedTokenizer
 
 from promptpress_workbench.cli.cache_marks import CacheMarks
 from promptpress_workbench.cli.configurations import token_counter
@@ -22,11 +22,11 @@ from promptpress_workbench.cli.prompt_stream import rendered
 from promptpress_workbench.cli.run_counts import AnyRenderer
 from promptpress_workbench.cli.terminal import say
 from promptpress_workbench.files.read.samples import AnySamples, TableSamples
+from promptpress_workbench.prompts.request_tree import RequestTree
 from promptpress_workbench.statistics.bill import Bill
-from promptpress_workbench.statistics.prices import read_prices
+from promptpress_workbench.statistics.prices import Prices, read_prices
 
 INDEX = "sample"
-_TOKEN_BYTES = 4
 
 
 class _Adds(Protocol):
@@ -66,8 +66,10 @@ def add_requests(
         column = batch.schema.get_field_index(prompt)
         of_tools = None if tools is None else _as_texts(batch.column(batch.schema.get_field_index(tools)))
         if same:
-            rows = [None] * batch.num_rows if of_tools is None else of_tools.to_pylist()
-            of_tools = pa.array([same + (row or "") for row in rows], pa.large_string())
+            given = pa.nulls(batch.num_rows, pa.large_string()) if of_tools is None else of_tools
+            rows = given.fill_null("").dictionary_encode()
+            texts = pa.array([same + text for text in rows.dictionary.to_pylist()], pa.large_string())
+            of_tools = pa.DictionaryArray.from_arrays(rows.indices, texts)
         for each in adding:
             each.add(batch.column(column), is_json=is_json, tools=of_tools)
 
@@ -80,14 +82,16 @@ def _as_texts(column: pa.Array) -> pa.Array:
 
 
 def bill_of(
-    arguments: Namespace,
+    prices: Prices,
     renderer: AnyRenderer,
     samples: AnySamples,
+    *,
     counter: LoadedTokenizer | None,
+    expected_output: int | str | None,
     count: Callable[[int], object],
 ) -> dict[str, Any]:
     """Render the samples once more, in prefix order where there is one, and return the bill of their requests."""
-    bill = Bill(read_prices(arguments.prices), counter)
+    bill = Bill(prices, counter)
     engine, outputs = engine_of(renderer), renderer.output_schema(samples.schema)
     prompt = outputs.field(len(outputs) - 1 - len(engine.shot_fields))
     is_json = engine.writes_json
@@ -104,12 +108,13 @@ def bill_of(
     numbers = []
     for batch in rendered(renderer, samples, count, options):
         add_requests([bill], [batch], prompt.name, tools, is_json=is_json)
-        numbers.append(batch.column(0))
+        if has_order:
+            numbers.append(batch.column(0))
     orders: dict[str, list[int] | None] = {"file_order": None}
     if has_order:
         in_file = pc.array_sort_indices(pa.chunked_array(numbers, pa.int64()).combine_chunks()).to_pylist()
         orders = {"file_order": in_file, "prefix_order": None}
-    return bill.to_dict(orders, output_tokens(arguments.expected_output, samples, bill.requests, counter))
+    return bill.to_dict(orders, output_tokens(expected_output, samples, bill.requests, counter))
 
 
 class BatchCosts:
@@ -211,11 +216,10 @@ def output_tokens(
     if pa.types.is_integer(column.type):
         tokens = pc.sum(column).as_py() or 0
     elif is_text(column.type):
-        texts = column.drop_null().to_pylist()
-        if counter is None:
-            tokens = sum(-(-len(text.encode()) // _TOKEN_BYTES) for text in texts)
-        else:
-            tokens = sum(count or 0 for count in Encoder.of(counter).counts(texts, special=False))
+        answers = RequestTree(counter)
+        for texts in column.chunks:
+            answers.add(texts, is_json=False)
+        tokens = answers.tokens
     else:
         message = f"the column {given!r} has neither numbers of tokens nor texts, but {column.type}"
         raise UsageError(f"--expected-output: {message}")

@@ -11,7 +11,8 @@ from promptpress.engine.errors import UsageError
 from promptpress.engine.tables import lazy_compute as pc
 from promptpress.engine.tokens import LoadedTokenizer
 
-from promptpress_workbench.export.streams import CACHE_KEY, CACHE_MARKS, schema_with_cache_keys, with_cache_keys
+from promptpress_workbench.export.message_columns import MARKS
+from promptpress_workbench.export.streams import CACHE_KEY, schema_with_cache_keys, with_cache_keys
 from promptpress_workbench.prompts.request_tree import RequestTree
 from promptpress_workbench.statistics.bill import marks_of
 from promptpress_workbench.statistics.prices import CACHES, Prices
@@ -53,10 +54,10 @@ class CacheMarks:
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of requests with their marks; with keys it has what requests share in its last columns."""
-        if CACHE_MARKS in schema.names:
-            raise UsageError(f"--cache-control: there is a column {CACHE_MARKS!r} already; rename it")
+        if MARKS in schema.names:
+            raise UsageError(f"--cache-control: there is a column {MARKS!r} already; rename it")
         keyed = schema_with_cache_keys(schema) if self.has_keys else schema
-        return keyed if self._rules is None else keyed.append(pa.field(CACHE_MARKS, pa.list_(pa.int32())))
+        return keyed if self._rules is None else keyed.append(pa.field(MARKS, pa.list_(pa.int32())))
 
     def added(self, batches: Iterable[pa.RecordBatch], fingerprint: str) -> Iterator[pa.RecordBatch]:
         """Yield the batches of requests with their marks and keys."""
@@ -67,7 +68,7 @@ class CacheMarks:
             marks = self.tree.marks(self._rows, batch.num_rows, self._rules)
             self._rows += batch.num_rows
             self._marked += pc.sum(pc.greater(pc.list_value_length(marks), 0)).as_py() or 0
-            yield batch.append_column(pa.field(CACHE_MARKS, marks.type), marks)
+            yield batch.append_column(pa.field(MARKS, marks.type), marks)
 
     def report(self) -> str:
         """Say in a line what was done."""

@@ -33,6 +33,7 @@ from promptpress_workbench.files.write.output_file import standard_output
 from promptpress_workbench.prompts.escapes import encodable
 from promptpress_workbench.statistics.bill import bill_report
 from promptpress_workbench.statistics.prepared import prepared_report, prepared_statistics
+from promptpress_workbench.statistics.prices import read_prices
 from promptpress_workbench.statistics.statistics import BLOCKS, text_report
 
 
@@ -51,7 +52,8 @@ def stats(settings: Settings, arguments: Namespace) -> None:
     report_notes(renderer, samples.schema, settings, looks=True)
     if arguments.prices is None and arguments.expected_output is not None:
         raise UsageError("--expected-output: is for --prices FILE")
-    samples = samples if arguments.prices is None else in_memory(samples)
+    prices = None if arguments.prices is None else read_prices(arguments.prices)
+    samples = samples if prices is None else in_memory(samples)
     with Progress(settings, samples.num_rows) as progress, reading_errors(samples):
         reader = samples.reader(progress.advance)
         sources = (renderer, reader) if column is None else (reader, None)
@@ -67,9 +69,10 @@ def stats(settings: Settings, arguments: Namespace) -> None:
     number = int if samples.chosen is None else samples.chosen.number
     statistics = replace(statistics, errors=_of_command(statistics.errors, number))
     data, bill = statistics.to_dict(), None
-    if arguments.prices is not None:
+    if prices is not None:
         with Progress(settings, samples.num_rows) as progress:
-            data["bill"] = bill = bill_of(arguments, renderer, samples, counter, progress.advance)
+            given = {"counter": counter, "expected_output": arguments.expected_output, "count": progress.advance}
+            data["bill"] = bill = bill_of(prices, renderer, samples, **given)
 
     def page(width: int, is_ascii: bool) -> str:
         text = text_report(data, width, is_ascii=is_ascii)

@@ -39,7 +39,7 @@ def _of_stream(columns: Iterable[pa.Array], is_json: bool) -> str:
 
 
 _FORMATS: dict[str, Callable[[Iterable[pa.Array], bool], str]] = {"": _of_hashes, str(HASH_FORMAT): _of_stream}
-"""What makes the hash, by the format's number in a file's metadata; the first format had none."""
+"""The functions that make the hash, by the format's number in a file's metadata; the first format had none."""
 
 
 def hash_verdict(settings: Settings) -> Verdict:

@@ -176,9 +176,6 @@ _NAME = "sampling_params"
 CACHE_KEY = "prompt_cache_key"
 """The name of the parameter of a request, and of the column that holds it."""
 
-CACHE_MARKS = "cache_marks"
-"""The column with the numbers of messages in the beginnings of a request that end in a mark."""
-
 
 def converted_reader(
     reader: pa.RecordBatchReader, convert: Callable[[pa.RecordBatch, int], pa.RecordBatch]

@@ -24,6 +24,11 @@ class RequestTree:
     def __len__(self) -> int:
         return len(self._tree)
 
+    @property
+    def tokens(self) -> int:
+        """The tokens of all requests."""
+        return self.served(None, 0, (0, 1, 1, False, False))[0]
+
     def add(self, requests: pa.Array, *, is_json: bool, tools: pa.Array | None = None) -> None:
         """Add requests; `tools` are texts that they begin with."""
         texts = self._tree.begin(requests, is_json, tools)

@@ -73,7 +73,7 @@ class Bill:
 
     def _of_model(self, price: Price, orders: Mapping[str, list[int] | None], output: int | None) -> dict[str, Any]:
         tree, cache = self._trees[_blocks(price.cache)], price.cache
-        tokens = tree.served(None, 0, (0, 1, 1, False, False))[0]
+        tokens = tree.tokens
         answers = None if output is None else price.of_output(output)
         out = {
             "model": price.model,
