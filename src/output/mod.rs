@@ -25,4 +25,5 @@ mod text;
 
 pub use form::{ModelSide, OutputForm, Parser, Prompt};
 pub use forms::{FORMS, default_form, form};
+pub use openai::is_assistant;
 pub use role_names::RoleNames;

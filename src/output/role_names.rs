@@ -104,7 +104,7 @@ fn speakers<'m>(meta: &'m Rounds, api_role: &Value) -> impl Iterator<Item = &'m 
 }
 
 /// Return the name of a role that every configuration has, in any case.
-fn usual_name(chat: &ChatForm, name: &str) -> Option<Arc<str>> {
+pub(super) fn usual_name(chat: &ChatForm, name: &str) -> Option<Arc<str>> {
     let role = chat.roles.iter().find(|role| role.eq_ignore_ascii_case(name));
     let alias = || chat.aliases.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(name)).map(|(_, role)| role);
     role.or_else(alias).map(|role| Arc::from(*role))

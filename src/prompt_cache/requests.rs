@@ -10,6 +10,7 @@ use foldhash::fast::RandomState;
 
 use super::tree::{ROOT, StepHash, StepKind, Tree};
 use crate::error::{Code, Error, Result};
+use crate::output::is_assistant;
 use crate::prefix_order::Requests;
 
 /// The bytes of a token, where texts are counted by their bytes.
@@ -96,7 +97,7 @@ impl PromptTree {
                 batch.add(&written, StepKind::Other, Some(TOOLS), || text.to_vec());
             }
             requests.each_message(row, &mut written, |bytes, role, words| {
-                let kind = if is_answer(role) { StepKind::Answer } else { StepKind::Message };
+                let kind = if role.is_some_and(is_assistant) { StepKind::Answer } else { StepKind::Message };
                 batch.add(bytes, kind, role, || {
                     let mut text = Vec::new();
                     words(&mut text);
@@ -225,8 +226,4 @@ fn short(hash: &blake3::Hash) -> StepHash {
     let mut out = StepHash::default();
     out.copy_from_slice(&hash.as_bytes()[..size_of::<StepHash>()]);
     out
-}
-
-fn is_answer(role: Option<&str>) -> bool {
-    role.is_some_and(|role| ["assistant", "bot", "gpt", "model"].iter().any(|name| role.eq_ignore_ascii_case(name)))
 }
